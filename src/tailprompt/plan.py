@@ -1,0 +1,228 @@
+"""What is to be run: points, their settings, and the runs that each table and figure takes.
+
+Standard library only: this is all of the package that the Snakefile imports.
+
+A run is a point `protocol/backbone/dataset/method/seed`. `name@key=value,key=value` is a point of a
+sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from tailprompt.errors import BadInput, known, named
+
+DATA_KEYS = ("template", "template_as_released", "max_length", "verbalizer")  # of a data set's row, seen by training
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """One run."""
+
+    protocol: str
+    backbone: str
+    dataset: str
+    method: str
+    seed: int
+
+    @property
+    def path(self) -> str:
+        """The run's folder below `results/<scale>/runs`."""
+        return f"{self.protocol}/{self.backbone}/{self.dataset}/{self.method}/{self.seed}"
+
+
+def parse(name: str) -> tuple[str, dict]:
+    """Split `name@key=value,...` into the name and its changes."""
+    base, _, changes = name.partition("@")
+    pairs = [change.partition("=") for change in changes.split(",") if change]
+    wrong = [key for key, sign, value in pairs if not sign or not key or not value]
+    if wrong:
+        raise BadInput(f"'{name}': after @ come key=value pairs separated by commas, not '{wrong[0]}'")
+    return base, {key: word(value) for key, _, value in pairs}
+
+
+def word(value: str):
+    """JSON if it is JSON, else the text itself."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def method_row(config: dict, method: str) -> dict:
+    """The settings a method states itself: its row over `default`, then what follows the @."""
+    base, changes = parse(method)
+    row = {**config["methods"]["default"], **named(config["methods"], base, "method")}
+    return {**row, **changes}
+
+
+def dataset_row(config: dict, dataset: str) -> dict:
+    """A data set's row with its cut (`shots`, `sample`, `imbalance`, `train`, `dev`, `test`)."""
+    base, cut = parse(dataset)
+    row = named(config["datasets"], base, "data set")
+    unknown = set(cut) - {"shots", "sample", "imbalance", "train", "dev", "test"}
+    if unknown:
+        raise BadInput(f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}")
+    return {**row, "name": base, "cut": cut}
+
+
+def backbone_of(config: dict, protocol: str, dataset: str) -> str:
+    """The protocol's backbone for the language of the data set."""
+    language = dataset_row(config, dataset)["language"]
+    return named(config["protocols"][protocol]["backbones"], language, f"language of {protocol}'s backbones")
+
+
+def settings(config: dict, point: Point) -> dict:
+    """All that training a point needs to know, flat; later wins.
+
+    default <- data set <- protocol <- backbone <- method <- protocol's data set <- its method there <- @
+    """
+    protocol = named(config["protocols"], point.protocol, "protocol")
+    dataset = dataset_row(config, point.dataset)
+    base, changes = parse(point.method)
+    here = protocol.get("datasets", {}).get(dataset["name"], {})
+    there = protocol.get("cells", {}).get(dataset["name"], {}).get(base, {})
+    merged = {
+        **config["methods"]["default"],
+        **{key: dataset[key] for key in DATA_KEYS if key in dataset},
+        **protocol["settings"],
+        **named(config["backbones"], point.backbone, "backbone").get("settings", {}),
+        **named(config["methods"], base, "method"),
+        **here,
+        **there,
+    }
+    unknown = set(changes) - set(merged)
+    if unknown:
+        raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(merged)}")
+    merged.update(changes)
+    merged.pop("title", None)
+    merged["language"] = dataset["language"]
+    asked = features_asked(config, point)
+    return {**merged, "features": asked} if asked else merged
+
+
+def start_of(config: dict, point: Point) -> Point | None:
+    """The run whose weights this one begins from; coordinates it does not name are its own."""
+    start = method_row(config, point.method).get("start")
+    return Point(**{**asdict(point), **start}) if start else None
+
+
+def features_asked(config: dict, point: Point) -> list[str]:
+    """Classes whose feature vectors a figure wants from this run."""
+    classes = {
+        name
+        for paper, figure in made(config, "figures")
+        for name in figure_spec(config, paper, figure).get("classes", [])
+        if asks(config, paper, figure, point)
+    }
+    return sorted(classes)
+
+
+def asks(config: dict, paper: str, figure: str, point: Point) -> bool:
+    """Whether a figure with `classes` shows this run."""
+    spec = figure_spec(config, paper, figure)
+    same = (spec["protocol"], spec.get("seed")) == (point.protocol, point.seed)
+    return same and point.dataset in datasets_of(config, spec) and point.method in spec["methods"]
+
+
+def figure_spec(config: dict, paper: str, figure: str) -> dict:
+    """A figure's block; a scale says under `figures:` of `make` what it shows instead."""
+    return named(config["papers"][paper]["figures"], figure, f"figure of {paper}")
+
+
+def made(config: dict, what: str) -> list[tuple[str, str]]:
+    """(paper, name) of each table or figure that this scale makes: those it lists, else all."""
+    chosen = []
+    for paper in config["make"]:
+        listed = config["make"][paper].get(what)
+        chosen += [(paper, name) for name in (config["papers"][paper].get(what, {}) if listed is None else listed)]
+    return chosen
+
+
+def datasets_of(config: dict, spec: dict) -> list[str]:
+    """Data sets of a table, figure or claim: named one by one, or a set that the scale defines."""
+    if "datasets" in spec:
+        return spec["datasets"]
+    return named(config["sets"], spec["sets"], "set of data sets")
+
+
+def methods_of(config: dict, spec: dict) -> list[str]:
+    """Methods of a block that this scale runs, in the block's order."""
+    limit = config["protocols"][spec["protocol"]].get("methods")
+    return [method for method in spec.get("methods", []) if limit is None or method in limit]
+
+
+def expand(config: dict, spec: dict) -> dict:
+    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
+
+    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
+    `seeds`, and `runs` (path prefix by data set and method).
+    """
+    protocol = named(config["protocols"], spec["protocol"], "protocol")
+    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
+    datasets = datasets_of(config, spec)
+    rates = spec.get("choose", {}).get("values", [None])
+    methods = methods_of(config, spec)
+    runs = [
+        {
+            "dataset": dataset,
+            "method": method,
+            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
+            "backbone": backbone_of(config, spec["protocol"], dataset),
+        }
+        for dataset in datasets
+        for method in methods
+        for rate in rates
+    ]
+    return {
+        **{key: value for key, value in spec.items() if key not in ("sets", "methods")},
+        "datasets": [about(config, dataset) for dataset in datasets],
+        "methods": [{"name": name, "title": title(config, name)} for name in methods],
+        "seeds": seeds,
+        "runs": runs,
+        "scale": config["scale"],
+    }
+
+
+def about(config: dict, dataset: str) -> dict:
+    """What a table says of a data set: its name in results, its row's name, title and note."""
+    row = dataset_row(config, dataset)
+    return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
+
+
+def title(config: dict, method: str) -> str:
+    """A method's title, with what follows the @."""
+    base, changes = parse(method)
+    text = named(config["methods"], base, "method").get("title", base)
+    return text + "".join(f", {key} {value}" for key, value in changes.items())
+
+
+def vary(method: str, key: str, value) -> str:
+    """`method` with one more change after its @."""
+    return f"{method}{',' if '@' in method else '@'}{key}={json.dumps(value) if not isinstance(value, str) else value}"
+
+
+def points(expanded: dict) -> list[Point]:
+    """The runs that an expanded table or figure takes."""
+    if not expanded.get("methods"):
+        return []
+    return [
+        Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
+        for run in expanded["runs"]
+        for seed in expanded["seeds"]
+    ]
+
+
+def all_points(config: dict) -> list[Point]:
+    """Every run of this scale, each once, with those they start from."""
+    found: dict[Point, None] = {}
+    for what in ("tables", "figures"):
+        for paper, name in made(config, what):
+            spec = named(config["papers"][paper][what], name, f"{what[:-1]} of {paper}")
+            found.update(dict.fromkeys(points(expand(config, spec))))
+    for point in list(found):
+        start = start_of(config, point)
+        if start:
+            found[start] = None
+    return list(found)
