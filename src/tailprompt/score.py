@@ -1,0 +1,106 @@
+"""Score a run from its predictions, or collect the scores of all runs of a scale into one long table.
+
+    python -m tailprompt.score --run RUNDIR --data DATA.json     writes RUNDIR/scores.parquet
+    python -m tailprompt.score --collect results/<scale>         writes results/<scale>/scores.parquet
+
+Scores are never computed on part of a split: ids and labels must be those of the prepared data, row for row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt import metrics
+from tailprompt.errors import BadInput, stage
+from tailprompt.files import whole
+
+COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
+SPLITS = ("dev", "test")
+SCHEMA = {"split": "string", "metric": "string", "group": "string", "value": "float64"}
+
+
+def check(predictions: pd.DataFrame, data: pd.DataFrame, split: str, place: Path) -> None:
+    """Raise BadInput unless the split's predictions are its examples, each once, with the same label."""
+    ours = predictions[predictions.split == split].set_index("id").label.sort_index()
+    theirs = data[data.split == split].set_index("id").label.sort_index()
+    if len(ours) != len(theirs):
+        raise BadInput(
+            f"{place}: {len(ours)} {split} predictions for the {len(theirs)} {split} rows of the data"
+        )
+    odd = ours.index.to_numpy() != theirs.index.to_numpy()
+    if odd.any():
+        raise BadInput(f"{place}: {split} id '{ours.index[odd][0]}' is not in the data, or there twice")
+    wrong = ours.to_numpy() != theirs.to_numpy()
+    if wrong.any():
+        raise BadInput(f"{place}: the label of {split} id '{ours.index[wrong][0]}' differs from the data's")
+
+
+def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Path) -> pd.DataFrame:
+    """Scores (split, metric, group, value) of a run on dev and test."""
+    parts = []
+    for split in SPLITS:
+        check(predictions, data, split, place)
+        part = predictions[predictions.split == split]
+        if len(part):
+            rows = metrics.scores(part.label, part.prediction, report["classes"], report["groups"][split])
+            parts.append(pd.DataFrame(rows).assign(split=split))
+    if not parts:
+        raise BadInput(f"{place}: the data have neither dev nor test rows to score")
+    return pd.concat(parts)[list(SCHEMA)].astype(SCHEMA)
+
+
+def score_run(run: Path, data: Path) -> None:
+    """Write `scores.parquet` into a run's folder."""
+    predictions = pd.read_parquet(run / "predictions.parquet", columns=["id", "split", "label", "prediction"])
+    table = pd.read_parquet(data.with_suffix(".parquet"), columns=["id", "split", "label"])
+    report = json.loads(data.read_text("utf-8"))
+    found = score(predictions, table, report, run / "predictions.parquet")
+    with whole(run / "scores.parquet") as temporary:
+        found.to_parquet(temporary, index=False)
+
+
+def collect(root: Path) -> pd.DataFrame:
+    """The scores of all runs below `root`/runs, with their coordinates and how each was selected."""
+    files = sorted(root.glob("runs/*/*/*/*/*/scores.parquet"))
+    if not files:
+        raise BadInput(f"{root}/runs: no run has scores yet")
+    parts = []
+    for file in files:
+        run = json.loads((file.parent / "run.json").read_text("utf-8"))
+        extra = {"trainable": run.get("trainable"), "best_step": run.get("best_step")}
+        place = dict(zip(COORDINATES, file.parts[-6:-1], strict=True)) | extra
+        place["selection_split"] = run.get("selection_split", "dev")
+        parts.append(pd.read_parquet(file).assign(**place))
+    types = {name: "string" for name in COORDINATES} | {
+        "seed": "int64",
+        "trainable": "Int64",
+        "best_step": "Int64",
+    }
+    table = pd.concat(parts, ignore_index=True).astype(types)
+    return table[[*COORDINATES, "selection_split", "trainable", "best_step", *SCHEMA]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tailprompt.score", description=__doc__.split("\n")[0])
+    parser.add_argument("--run", type=Path, help="a run's folder")
+    parser.add_argument("--data", type=Path, help="report (.json) of its data set, beside the Parquet")
+    parser.add_argument(
+        "--collect", type=Path, metavar="ROOT", help="results of a scale whose runs to collect"
+    )
+    chosen = parser.parse_args()
+    if chosen.collect:
+        table = collect(chosen.collect)
+        with whole(chosen.collect / "scores.parquet") as temporary:
+            table.to_parquet(temporary, index=False)
+    elif chosen.run and chosen.data:
+        score_run(chosen.run, chosen.data)
+    else:
+        parser.error("either --run with --data, or --collect")
+
+
+if __name__ == "__main__":
+    stage(main)

@@ -1,0 +1,78 @@
+"""Scoring runs: whole splits only, and all runs in one table."""
+
+import made_up
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score
+
+from tailprompt import score
+from tailprompt.errors import BadInput
+
+
+def scored(root, method="prompt", seed=1):
+    folder = made_up.run(root, method, seed)
+    score.score_run(folder, made_up.data(root))
+    return folder
+
+
+def test_a_run_is_scored_on_dev_and_test_with_groups_and_classes(tmp_path):
+    folder = scored(tmp_path)
+    table = pd.read_parquet(folder / "scores.parquet")
+    assert list(table.columns) == ["split", "metric", "group", "value"]
+    assert set(table.split) == {"dev", "test"}
+    assert {"all", "head", "tail", "many", "medium", "few", "class:电商"} <= set(table.group)
+    test = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
+    ours = table.query("split == 'test' and metric == 'f1' and group == 'all'").value.item()
+    assert ours == pytest.approx(f1_score(test.label, test.prediction, average="macro"))
+
+
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        (lambda table: table.iloc[:-1], "149 test predictions for the 150 test rows"),
+        (
+            lambda table: table.assign(id=table.id.replace("test-3", "test-4")),
+            "not in the data, or there twice",
+        ),
+        (lambda table: table.assign(id=table.id.replace("test-3", "other")), "not in the data"),
+        (
+            lambda table: table.assign(label=table.label.where(table.id != "dev-0", 5)),
+            "label of dev id 'dev-0'",
+        ),
+    ],
+)
+def test_predictions_that_are_not_the_split_row_for_row_are_refused(tmp_path, damage, says):
+    folder = made_up.run(tmp_path, "prompt", 1)
+    path = folder / "predictions.parquet"
+    damage(pd.read_parquet(path)).to_parquet(path, index=False)
+    with pytest.raises(BadInput, match=says):
+        score.score_run(folder, made_up.data(tmp_path))
+    assert not (folder / "scores.parquet").exists()
+
+
+def test_order_of_predictions_does_not_matter(tmp_path):
+    first = pd.read_parquet(scored(tmp_path) / "scores.parquet")
+    path = tmp_path / "runs/glee/mini/made/prompt/1/predictions.parquet"
+    pd.read_parquet(path).sample(frac=1, random_state=0).to_parquet(path, index=False)
+    score.score_run(path.parent, tmp_path / "data/made.json")
+    pd.testing.assert_frame_equal(first, pd.read_parquet(path.parent / "scores.parquet"))
+
+
+def test_collecting_gives_every_run_its_coordinates(tmp_path):
+    for seed in (1, 2):
+        scored(tmp_path, "prompt", seed)
+    scored(tmp_path, "cls-tanh@lr=0.001", 1)
+    table = score.collect(tmp_path)
+    runs = table[["protocol", "backbone", "dataset", "method", "seed"]].drop_duplicates()
+    assert runs.values.tolist() == [
+        ["glee", "mini", "made", "cls-tanh@lr=0.001", 1],
+        ["glee", "mini", "made", "prompt", 1],
+        ["glee", "mini", "made", "prompt", 2],
+    ]
+    assert set(table.selection_split) == {"dev"}
+    assert set(table.trainable) == {7}
+
+
+def test_collecting_nothing_says_so(tmp_path):
+    with pytest.raises(BadInput, match="no run has scores"):
+        score.collect(tmp_path)
