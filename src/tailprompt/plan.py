@@ -31,6 +31,12 @@ class Point:
         """The run's folder below `results/<scale>/runs`."""
         return f"{self.protocol}/{self.backbone}/{self.dataset}/{self.method}/{self.seed}"
 
+    @classmethod
+    def at(cls, path: str) -> Point:
+        """The point whose `path` this is."""
+        *words, seed = path.split("/")
+        return cls(*words, int(seed))
+
 
 def parse(name: str) -> tuple[str, dict]:
     """Split `name@key=value,...` into the name and its changes."""
@@ -214,15 +220,29 @@ def points(expanded: dict) -> list[Point]:
     ]
 
 
-def all_points(config: dict) -> list[Point]:
-    """Every run of this scale, each once, with those they start from."""
-    found: dict[Point, None] = {}
+def shown(config: dict) -> dict[tuple[str, str, str], dict]:
+    """Everything that this scale makes: (tables or figures, paper, name) -> its block, expanded."""
+    blocks = {}
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
-            spec = named(config["papers"][paper][what], name, f"{what[:-1]} of {paper}")
-            found.update(dict.fromkeys(points(expand(config, spec))))
-    for point in list(found):
-        start = start_of(config, point)
-        if start:
+            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper}")
+            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+    return blocks
+
+
+def all_points(config: dict) -> list[Point]:
+    """Every run of this scale, each once, with those they start from."""
+    found = dict.fromkeys(point for block in shown(config).values() for point in points(block))
+    waiting = list(found)
+    while waiting:
+        start = start_of(config, waiting.pop())
+        if start and start not in found:
             found[start] = None
+            waiting.append(start)
     return list(found)
+
+
+def all_datasets(config: dict) -> list[str]:
+    """Every data set of this scale, those without runs too."""
+    named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
+    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))

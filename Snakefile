@@ -1,0 +1,44 @@
+"""tailprompt: from public data to the tables, figures and claims of four prompt-tuning papers.
+
+`snakemake --cores 2 --configfile config/demo.yaml` makes everything of a scale below results/<scale>;
+without --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
+"""
+
+import sys
+
+from snakemake.utils import min_version
+
+min_version("9.25")
+sys.path.insert(0, f"{workflow.basedir}/src")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/backbones.smk"
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+    tables,
+    figures,
+    fetch,
+    runs,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.tables.input,
+        rules.figures.input,
+
+
+wildcard_constraints:
+    scale=SCALE,
+    protocol="[^/]+",
+    backbone="[^/]+",
+    dataset="[^/]+",
+    method="[^/]+",
+    seed=r"\d+",
+    paper="[^/]+",

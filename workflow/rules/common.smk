@@ -1,0 +1,130 @@
+"""The configuration, and what the rules look up in it: no rules here."""
+
+import json
+import shlex
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.settings.enums import DeploymentMethod
+
+from tailprompt import cards, plan
+from tailprompt.config import check_settings, load
+from tailprompt.errors import BadInput
+from tailprompt.sources import sources
+
+try:
+    given = ", ".join(map(str, workflow.overwrite_configfiles)) or "--config"
+    config.update(load(config, given))
+    SHOWN = plan.shown(config)
+    POINTS = plan.all_points(config)
+    SETTINGS = check_settings(config, POINTS)
+    DATASETS = plan.all_datasets(config)
+except BadInput as error:
+    raise WorkflowError(str(error)) from None
+
+SCALE = config["scale"]
+BACKBONES = sorted({point.backbone for point in POINTS})
+RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
+
+# A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
+path = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else Path(sys.executable).parent
+shell.prefix(
+    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false"
+    f" PATH={shlex.quote(f'{path}:' if path else '')}$PATH; "
+)
+
+# A resource without a limit is unlimited: jobs would crowd on the cards of this machine.
+if workflow.is_main_process and workflow.local_exec and "gpu" not in workflow.global_resources:
+    workflow.register_resource("gpu", max(1, len(cards.visible()) * config.get("slots", 1)))
+
+
+def as_json(value):
+    """One line that is the same for the same value, so that Snakemake sees a change only where there is one."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def point_of(wildcards):
+    """The run that a job's wildcards name."""
+    names = ("protocol", "backbone", "dataset", "method")
+    return plan.Point(*(getattr(wildcards, name) for name in names), int(wildcards.seed))
+
+
+def settings_of(wildcards):
+    """All that a training job is told, as JSON: its settings change, it is run again."""
+    return as_json(SETTINGS[point_of(wildcards)])
+
+
+def start_weights(wildcards):
+    """Weights that a run begins from, where its method has a `start`."""
+    start = plan.start_of(config, point_of(wildcards))
+    return f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" if start else []
+
+
+def verbalizer_of(wildcards):
+    """The CSV with a word for each class, where the data set has one."""
+    return config["datasets"][plan.parse(wildcards.dataset)[0]].get("verbalizer") or []
+
+
+def user_files(wildcards):
+    """The user's own file or files, which are small enough to be watched."""
+    path = config["datasets"][plan.parse(wildcards.dataset)[0]].get("path", [])
+    return list(path.values()) if isinstance(path, dict) else path
+
+
+def dataset_json(wildcards):
+    """The row of a data set with its cut, as JSON."""
+    return as_json(plan.dataset_row(config, wildcards.dataset))
+
+
+def backbone_json(wildcards):
+    """The row of a backbone without what loading it does not need, as JSON."""
+    row = config["backbones"][wildcards.backbone]
+    return as_json({key: value for key, value in row.items() if key not in ("megabytes", "note", "settings")})
+
+
+def gpus(wildcards):
+    """Cards of a training job: none on a CPU, one elsewhere; `auto` follows this machine, or asks the cluster."""
+    if config["device"] == "auto" and workflow.is_main_process and workflow.local_exec:
+        return min(1, len(cards.visible()))
+    return 0 if config["device"] == "cpu" else 1
+
+
+def spec_of(what):
+    """A function from wildcards to the block of a table or figure, as JSON."""
+    return lambda wildcards: as_json(SHOWN[what, wildcards.paper, wildcards.name])
+
+
+def runs_of(what, *files):
+    """A function from wildcards to these files of each run that a table or figure takes."""
+
+    def paths(wildcards):
+        points = plan.points(SHOWN[what, wildcards.paper, wildcards.name])
+        return [f"results/{wildcards.scale}/runs/{point.path}/{file}" for point in points for file in files]
+
+    return paths
+
+
+def data_of(what):
+    """A function from wildcards to the reports of the data sets that a table or figure takes."""
+
+    def paths(wildcards):
+        datasets = SHOWN[what, wildcards.paper, wildcards.name]["datasets"]
+        return [f"results/{wildcards.scale}/data/{row['dataset']}.json" for row in datasets]
+
+    return paths
+
+
+def reported(wildcards):
+    """The paper's printed numbers, where they are transcribed."""
+    file = f"config/reported/{wildcards.paper}.csv"
+    return file if Path(file).is_file() else []
+
+
+def targets(what, *suffixes):
+    """The files of all tables or figures that this scale makes."""
+    return [
+        f"results/{SCALE}/{what}/{paper}/{name}.{suffix}"
+        for kind, paper, name in SHOWN
+        if kind == what
+        for suffix in suffixes
+    ]

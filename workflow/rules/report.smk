@@ -1,0 +1,64 @@
+"""Scores -> the papers' tables, claims and figures."""
+
+
+rule tabulate:
+    input:
+        runs=runs_of("tables", "scores.parquet", "predictions.parquet", "run.json"),
+        data=data_of("tables"),
+        reported=reported,
+        source=sources("tailprompt.tabulate"),
+    output:
+        "results/{scale}/tables/{paper}/{name}.tex",
+        "results/{scale}/tables/{paper}/{name}.md",
+        "results/{scale}/tables/{paper}/{name}.csv",
+        report(
+            "results/{scale}/tables/{paper}/{name}.html",
+            caption="../report/table.rst",
+            category="{paper}",
+            subcategory="Tables",
+            labels={"table": "{name}"},
+        ),
+    params:
+        spec=spec_of("tables"),
+    log:
+        "results/{scale}/logs/tabulate/{paper}/{name}.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
+        " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+
+
+rule draw:
+    input:
+        runs=runs_of("figures", "scores.parquet", "weights.safetensors", "features.parquet"),
+        data=data_of("figures"),
+        source=sources("tailprompt.draw"),
+    output:
+        "results/{scale}/figures/{paper}/{name}.pdf",
+        report(
+            "results/{scale}/figures/{paper}/{name}.png",
+            caption="../report/figure.rst",
+            category="{paper}",
+            subcategory="Figures",
+            labels={"figure": "{name}"},
+        ),
+    params:
+        spec=spec_of("figures"),
+    log:
+        "results/{scale}/logs/draw/{paper}/{name}.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
+        " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+
+
+rule tables:
+    input:
+        targets("tables", "tex", "md", "csv", "html"),
+
+
+rule figures:
+    input:
+        targets("figures", "pdf", "png"),

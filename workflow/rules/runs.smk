@@ -1,0 +1,69 @@
+"""A point -> its trained tensors and predictions -> its scores."""
+
+
+rule train:
+    input:
+        data=ancient("results/{scale}/data/{dataset}.parquet"),
+        backbone=ancient("results/backbones/{backbone}.json"),
+        verbalizer=verbalizer_of,
+        start=start_weights,
+    output:
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/weights.safetensors",
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/features.parquet",
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/curve.csv",
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/run.json",
+    params:
+        settings=settings_of,
+        backbone=backbone_json,
+    log:
+        "results/{scale}/logs/train/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
+    benchmark:
+        "results/{scale}/benchmarks/{protocol}/{backbone}/{dataset}/{method}/{seed}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: config["threads"]
+    resources:
+        gpu=gpus,
+        mem_mb=lambda wildcards, attempt: 12000 * attempt,
+        runtime=lambda wildcards, attempt: 240 * attempt,
+    shell:
+        "python -m tailprompt.train --root results/{wildcards.scale}"
+        " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
+        " --settings {params.settings:q} --backbone {params.backbone:q}"
+        " --device {DEVICE} --slots {SLOTS} --threads {threads} > {log:q} 2>&1"
+
+
+rule score:
+    input:
+        predictions="results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
+        data="results/{scale}/data/{dataset}.json",
+        table="results/{scale}/data/{dataset}.parquet",
+        source=sources("tailprompt.score"),
+    output:
+        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/scores.parquet",
+    log:
+        "results/{scale}/logs/score/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.score --run $(dirname {input.predictions:q}) --data {input.data:q} > {log:q} 2>&1"
+
+
+rule runs:
+    input:
+        [f"{run}/scores.parquet" for run in RUNS],
+
+
+rule scores:
+    input:
+        [f"{run}/scores.parquet" for run in RUNS],
+        source=sources("tailprompt.score"),
+    output:
+        f"results/{SCALE}/scores.parquet",
+    log:
+        f"results/{SCALE}/logs/scores.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.score --collect $(dirname {output:q}) > {log:q} 2>&1"
