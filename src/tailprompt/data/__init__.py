@@ -1,0 +1,131 @@
+"""Data sets as one canonical table: id, split, label (class id), text and perhaps pair, with class names.
+
+A loader reads one source format into strings (split, text, pair, label, perhaps id, and the place of each row);
+`canonical` checks them and numbers the classes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailprompt import files
+from tailprompt.data import checks
+from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, load_r52
+from tailprompt.data.splits import cut, stratified
+from tailprompt.data.tables import SPLITS, load_table, read_separated
+from tailprompt.errors import BadInput, known, named
+
+META = b"tailprompt"
+COLUMNS = ["id", "split", "label", "text", "pair"]
+
+
+def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """The canonical table of a data set's row and its class names in id order.
+
+    words: the verbalizer's CSV, whose order is the order of the classes; without one they are sorted.
+    """
+    name = row["name"]
+    table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    checks.texts(table, name)
+    table = divided(numbered(table), row)
+    for key in [k for k in ("template", "template_as_released") if row.get(k)]:
+        checks.template(row[key], key, name, paired="pair" in table)
+    if words:
+        verbalizer = read_words(words)
+        checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
+        classes, source = list(verbalizer["label"]), str(words)
+    else:
+        classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
+    checks.ids(table, name)
+    checks.splits(table, name)
+    checks.labels(table, classes, name, source)
+    table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
+    table = table[[column for column in COLUMNS if column in table]]
+    return cut(table, row.get("cut", {}), len(classes)).reset_index(drop=True), classes
+
+
+def numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """Give rows without an id their split (or `row`) and their number in it."""
+    if "id" in table:
+        return table
+    groups = table["split"] if "split" in table else pd.Series("row", index=table.index)
+    numbers = table.groupby(groups).cumcount()
+    return table.assign(id=[f"{group}-{number:06d}" for group, number in zip(groups, numbers, strict=True)])
+
+
+def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
+    """The table with every split: given ones by their name, missing ones cut from train by class."""
+    if "split" not in table:
+        table = table.assign(split="train")
+    unknown = ~table["split"].isin(SPLITS)
+    wrong = known(f"'{split}'" for split in set(table.loc[unknown, "split"]))
+    checks.refuse(
+        table,
+        unknown,
+        f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
+    )
+    table = table.assign(split=table["split"].map(SPLITS))
+    shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
+    shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
+    if not shares:
+        return table
+    options = {"seed": row.get("split_seed", 0), "alone": row.get("singletons", "refuse")}
+    return stratified(table, shares=shares, **options)
+
+
+def in_order(labels: pd.Series) -> list[str]:
+    """Distinct labels, by number if all are numbers, else by name."""
+    found = sorted(set(labels))
+    return sorted(found, key=int) if all(label.lstrip("-").isdecimal() for label in found) else found
+
+
+def read_words(path: Path) -> pd.DataFrame:
+    """A verbalizer: label and words of every class, in class order."""
+    if not Path(path).exists():
+        raise BadInput(f"the verbalizer {path} does not exist")
+    table = read_separated(Path(path), "utf-8-sig", ",")
+    if not {"label", "words"} <= set(table):
+        raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {'place'})}")
+    return table
+
+
+def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[str, str]) -> None:
+    """Save the canonical table as Parquet, whole, with the class names and the sources' digests in it."""
+    about = {"dataset": path.name.removesuffix(".parquet"), "classes": classes, "sources": sources}
+    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(
+        {META: json.dumps(about)}
+    )
+    with files.whole(path) as temporary:
+        pq.write_table(arrow, temporary, compression="zstd")
+
+
+def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+    """A prepared data set: the table and the class names in id order."""
+    try:
+        arrow = pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadInput(f"{path} is not a prepared data set ({error})") from None
+    about = (arrow.schema.metadata or {}).get(META)
+    if about is None:
+        raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")
+    return arrow.to_pandas(), json.loads(about)["classes"]
+
+
+def check(table: pd.DataFrame, classes: list[str], name: str) -> None:
+    """Raise BadInput unless the table is canonical."""
+    checks.canonical(table, classes, name)
+
+
+LOADERS = {
+    "table": load_table,  # CSV, TSV, JSON Lines, Parquet; GLEE's TSV and FewGLUE's JSON Lines too
+    "cmid": load_cmid,
+    "clue": load_clue,
+    "ctc": load_ctc,
+    "msra": load_msra,
+    "r52": load_r52,
+}

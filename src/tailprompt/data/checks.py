@@ -1,0 +1,115 @@
+"""What can be wrong with a data set, each in one sentence that names every place of its kind."""
+
+from __future__ import annotations
+
+import string
+
+import pandas as pd
+
+from tailprompt.data.tables import few
+from tailprompt.errors import BadInput, known
+
+SLOTS = {"text", "pair", "mask"}
+
+
+def texts(table: pd.DataFrame, name: str) -> None:
+    """No text, second text or label is empty."""
+    for column in [c for c in ("text", "pair", "label") if c in table]:
+        empty = table[column].str.strip() == ""
+        refuse(
+            table,
+            empty,
+            f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
+        )
+
+
+def ids(table: pd.DataFrame, name: str) -> None:
+    """Every id stands once."""
+    repeated = table["id"].duplicated(keep=False)
+    where = few(sorted(set(table.loc[repeated, "id"])))
+    refuse(table, repeated, f"'{name}': ids must be unique, but {{n}} rows share one: {where} ({{places}})")
+
+
+def splits(table: pd.DataFrame, name: str) -> None:
+    """There are training, dev and test rows."""
+    empty = [split for split in ("train", "dev", "test") if not (table["split"] == split).any()]
+    if empty:
+        raise BadInput(f"'{name}': the split {known(empty)} has no rows; train, dev and test all need some")
+
+
+def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> None:
+    """Every label is a class, and no dev or test label is one that training never sees."""
+    unknown = ~table["label"].isin(classes)
+    wrong = few([f"'{label}'" for label in sorted(set(table.loc[unknown, "label"]))])
+    refuse(
+        table, unknown, f"'{name}': {{n}} rows have a label that {source} does not name: {wrong} ({{places}})"
+    )
+    unseen = ~table["label"].isin(table.loc[table["split"] == "train", "label"])
+    wrong = few([f"'{label}'" for label in sorted(set(table.loc[unseen, "label"]))])
+    refuse(
+        table,
+        unseen,
+        f"'{name}': {{n}} dev or test rows have a label that train never has: {wrong} ({{places}})",
+    )
+
+
+def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
+    """Raise `sentence` with the number and the places of the bad rows, if there are any."""
+    if bad.any():
+        places = table.loc[bad, "place" if "place" in table else "id"]
+        raise BadInput(sentence.format(n=int(bad.sum()), places=few(list(places))))
+
+
+def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
+    """A verbalizer names the labels of the data, each once, and (unless `absent`) no others."""
+    given, there = list(words["label"]), set(table["label"])
+    repeated = {label for label in given if given.count(label) > 1}
+    empty = list(words.loc[words["words"].str.strip() == "", "label"])
+    missing, surplus = sorted(there - set(given)), sorted(set(given) - there)
+    if repeated or empty:
+        raise BadInput(
+            f"{path}: each label stands once with its words, but {known(repeated | set(empty))} does not"
+        )
+    if not there & set(given):
+        raise BadInput(
+            f"{path} names no label of the data; it names {few(surplus)}, the data have {few(missing)}"
+        )
+    if missing:
+        hint = f"; it names {few(surplus)}, which the data do not have" if surplus else ""
+        raise BadInput(f"{path} lacks words for {len(missing)} labels of the data: {few(missing)}{hint}")
+    if surplus and not absent:
+        raise BadInput(
+            f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "
+            "or set absent_classes: true in the data set's row"
+        )
+
+
+def template(text: str, key: str, name: str, *, paired: bool) -> None:
+    """A template has {text} and one {mask}, {pair} only where there is one, and nothing else in braces."""
+    try:
+        slots = [slot for _, slot, _, _ in string.Formatter().parse(text) if slot is not None]
+    except ValueError as error:
+        raise BadInput(f"'{name}': {key} '{text}' cannot be read ({error})") from None
+    allowed = SLOTS if paired else SLOTS - {"pair"}
+    place = "{" + "}, {".join(sorted(allowed)) + "}"
+    if set(slots) - allowed:
+        raise BadInput(
+            f"'{name}': {key} '{text}' has {{{known(set(slots) - allowed)}}}; allowed here: {place}"
+        )
+    if slots.count("mask") != 1 or "text" not in slots:
+        raise BadInput(
+            f"'{name}': {key} '{text}' needs {{text}} and exactly one {{mask}}; allowed here: {place}"
+        )
+
+
+def canonical(table: pd.DataFrame, classes: list[str], name: str) -> None:
+    """The form every stage reads: id, split, label (class id), text and perhaps pair."""
+    missing = {"id", "split", "label", "text"} - set(table)
+    if missing:
+        raise BadInput(f"'{name}' lacks the column {known(missing)}; it has {known(table)}")
+    if not pd.api.types.is_integer_dtype(table["label"]):
+        raise BadInput(f"'{name}': labels are class ids (int64), not {table['label'].dtype}")
+    outside = ~table["label"].between(0, len(classes) - 1)
+    refuse(table, outside, f"'{name}': {{n}} rows have a class id outside 0..{len(classes) - 1} ({{places}})")
+    ids(table, name)
+    splits(table, name)

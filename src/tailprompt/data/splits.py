@@ -1,0 +1,114 @@
+"""Splits and cuts that do not depend on the order of the rows: who is taken follows from a digest of the
+row and a seed, so a larger cut contains the smaller one and adding rows elsewhere changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import pandas as pd
+
+from tailprompt.errors import BadInput
+
+FLOOR = 2  # rows of a class that a proportional cut leaves, or all there are
+
+
+def stratified(table: pd.DataFrame, *, shares: dict[str, float], seed: int, alone: str) -> pd.DataFrame:
+    """Move `shares` of every class of the training rows to the splits that are still to be made.
+
+    table: text, label (str), split. shares: {"dev": 0.1, "test": 0.2}, those to be made. Of a class with
+    fewer rows than splits, test is served first and dev last. A class with one example is refused, or kept
+    in train if `alone` is "train".
+    """
+    table = table.copy()
+    keys = table["text"] + "\0" + table.get("pair", "")
+    order = ranked(table.assign(key=keys)[table["split"] == "train"], seed)
+    counts = order["label"].value_counts()
+    single = sorted(counts[counts == 1].index)
+    if single and alone != "train":
+        raise BadInput(
+            f"{len(single)} classes have one example ({', '.join(single[:5])}), so they cannot be split into train, "
+            f"{', '.join(shares)}; add examples, merge classes, give a split column, or set singletons: train"
+        )
+    for label, members in order.groupby("label").groups.items():
+        free = len(members) - 1
+        for split in sorted(shares, reverse=True):  # test before dev
+            n = min(free, max(1, round(shares[split] * counts[label])))
+            table.loc[members[:n], "split"] = split
+            members, free = members[n:], free - n
+    return table
+
+
+def ranked(table: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Rows in the order of the digest of their `key` (or id) and the seed."""
+    keys = table["key"] if "key" in table else table["id"]
+    digests = [hashlib.sha256(f"{seed}\0{key}".encode()).digest() for key in keys]
+    return table.assign(digest=digests).sort_values(["digest", "id"], kind="stable").drop(columns="digest")
+
+
+def cut(table: pd.DataFrame, changes: dict, classes: int) -> pd.DataFrame:
+    """A smaller data set, rows in their old order.
+
+    train, dev, test: that many rows of a split, in proportion to the classes, at least two of each or all
+    there are. shots: that many of each class in train and in dev. imbalance: train counts fall
+    exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), where there
+    are as many. sample: seed of the choice (0).
+    """
+    seed = changes.get("sample", 0)
+    for split in ("train", "dev", "test"):
+        counts = (
+            table.loc[table["split"] == split, "label"].value_counts().reindex(range(classes), fill_value=0)
+        )
+        wanted = quota(list(counts), split, changes)
+        if wanted is not None:
+            table = take(table, split, wanted, seed)
+    return table
+
+
+def quota(counts: list[int], split: str, changes: dict) -> list[int] | None:
+    """Rows of each class that a cut keeps of a split; None keeps all."""
+    if split in changes:
+        return proportional(counts, changes[split], split)
+    if "shots" in changes and split != "test":
+        return [min(n, changes["shots"]) for n in counts]
+    if "imbalance" in changes and split == "train":
+        return exponential(counts, changes["imbalance"])
+    return None
+
+
+def proportional(counts: list[int], total: int, split: str) -> list[int]:
+    """`total` rows: FLOOR a class, the rest by largest remainder (ties: the smaller class id)."""
+    least = [min(n, FLOOR) for n in counts]
+    if not sum(least) <= total <= sum(counts):
+        raise BadInput(
+            f"{split}={total} is not possible: {sum(1 for n in counts if n)} classes with {FLOOR} rows each or all "
+            f"there are need {sum(least)}, and there are {sum(counts)}"
+        )
+    spare = [n - floor for n, floor in zip(counts, least, strict=True)]
+    left = total - sum(least)
+    exact = [left * n / max(1, sum(spare)) for n in spare]
+    whole = [int(x) for x in exact]
+    ids = sorted(range(len(counts)), key=lambda c: (whole[c] - exact[c], c))
+    for c in ids[: left - sum(whole)]:
+        whole[c] += 1
+    return [floor + n for floor, n in zip(least, whole, strict=True)]
+
+
+def exponential(counts: list[int], ratio: float) -> list[int]:
+    """n_max * ratio^(-rank / (classes - 1)), at least 1, never more than there are."""
+    if ratio < 1:
+        raise BadInput(f"imbalance={ratio} is not possible: largest class over smallest is 1 or more")
+    present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
+    kept = [0] * len(counts)
+    for rank, c in enumerate(present):
+        share = ratio ** (-rank / max(1, len(present) - 1))
+        kept[c] = min(counts[c], max(1, round(counts[present[0]] * share)))
+    return kept
+
+
+def take(table: pd.DataFrame, split: str, wanted: list[int], seed: int) -> pd.DataFrame:
+    """Keep `wanted` rows of each class of a split, the first by digest."""
+    rows = ranked(table[table["split"] == split], seed)
+    place = rows.groupby("label").cumcount()
+    kept = rows.index[place < rows["label"].map(pd.Series(wanted))]
+    return table[(table["split"] != split) | table.index.isin(kept)]

@@ -1,0 +1,174 @@
+"""Rows of CSV, TSV, JSON Lines and Parquet files, plain or .xz, each with the place it came from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.errors import BadInput, known, named
+
+TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "place"
+SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
+
+
+def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """One file a split (`paths` by split), or one file for all (`paths["all"]`) with or without a split column.
+
+    Returns text, label, place and, where the row's `columns` names them, pair, id and split.
+    """
+    parts = []
+    for name, path in paths.items():
+        stated = row.get("files", {}).get(name) if isinstance(row.get("files"), dict) else None
+        columns = {
+            **row.get("columns", {}),
+            **(stated.get("columns", {}) if isinstance(stated, dict) else {}),
+        }
+        part = renamed(rows(path, row.get("encoding", "utf-8-sig")), columns, path)
+        if name != "all":
+            part[SPLIT] = name
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
+    """The columns that `columns` maps (text and label by their own name if it does not), as strings."""
+    columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
+    missing = [f"'{name}' (columns: {key})" for key, name in columns.items() if name not in table]
+    if missing:
+        have = known(set(table) - {PLACE})
+        raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
+    out = pd.DataFrame({key: table[name].map(as_text) for key, name in columns.items()})
+    return out.assign(**{PLACE: table[PLACE]})
+
+
+def as_text(value) -> str:
+    """A cell as text; nothing for null, no decimals for whole numbers (labels read as 1.0)."""
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def rows(path: Path, encoding: str) -> pd.DataFrame:
+    """All rows of a file, format by its name, with `place` = `file:line`."""
+    kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
+    read = named(READERS, kind, f"file format of {path},")
+    table = read(path, encoding)
+    if not len(table):
+        raise BadInput(f"{path} has no rows")
+    return table
+
+
+def plain(path: Path) -> bytes:
+    """A file's bytes, decompressed if its name ends in .xz."""
+    if path.suffix != ".xz":
+        return path.read_bytes()
+    try:
+        return lzma.decompress(path.read_bytes())
+    except lzma.LZMAError as error:
+        raise BadInput(f"{path} is damaged or cut short ({error})") from None
+
+
+def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
+    """A file's text; a byte that the encoding does not allow is named with its line."""
+    data = plain(path)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        wanted = encoding.removesuffix("-sig").upper()
+        raise BadInput(
+            f"{path}: byte {error.start} (line {line}) is not {wanted}; save the file as {wanted}, "
+            "or state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
+        ) from None
+
+
+def read_separated(path: Path, encoding: str, separator: str) -> pd.DataFrame:
+    """Rows of a CSV or TSV file with a header, double quotes as quotes."""
+    lines = separated_lines(path, encoding, separator)
+    header = lines[0][1] if lines else []
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated:
+        raise BadInput(f"{path}: the header names {known(repeated)} twice")
+    ragged = [number for number, fields in lines[1:] if len(fields) != len(header)]
+    if ragged:
+        raise BadInput(
+            f"{path}: {len(ragged)} rows do not have the header's {len(header)} fields "
+            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end"
+        )
+    table = pd.DataFrame([fields for _, fields in lines[1:]], columns=header, dtype=object)
+    return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in lines[1:]]})
+
+
+def separated_lines(path: Path, encoding: str, separator: str) -> list[tuple[int, list[str]]]:
+    """(line number, fields) of every line that is not blank."""
+    csv.field_size_limit(2**31 - 1)
+    reader = csv.reader(io.StringIO(decoded(path, encoding), newline=""), delimiter=separator)
+    lines, start = [], 1
+    try:
+        for fields in reader:
+            if fields:
+                lines.append((start, fields))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise BadInput(f"{path}: line {reader.line_num} cannot be read ({error})") from None
+    return lines
+
+
+def read_json(path: Path, encoding: str) -> pd.DataFrame:
+    """Objects of a JSON Lines file, or of a file that is one JSON list."""
+    objects = json_objects(path, encoding)
+    table = pd.DataFrame([value for _, value in objects], dtype=object)
+    return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
+
+
+def json_objects(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, dict]]:
+    """(line or position in the list, object) of a JSON Lines file or a JSON list."""
+    text = decoded(path, encoding)
+    if text.lstrip().startswith("["):
+        return list(enumerate(parsed(text, path, 1), 1))
+    # not splitlines(): a text may hold the Unicode line separators that it would cut at
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    objects = [(number, parsed(line, path, number)) for number, line in lines]
+    wrong = [number for number, value in objects if not isinstance(value, dict)]
+    if wrong:
+        raise BadInput(f"{path}: {len(wrong)} lines are not JSON objects (lines {few(wrong)})")
+    return objects
+
+
+def parsed(text: str, path: Path, line: int):
+    """JSON, or the line where it goes wrong."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{path}: line {line} is not JSON ({error})") from None
+
+
+def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
+    """Rows of a Parquet file."""
+    try:
+        table = pd.read_parquet(io.BytesIO(plain(path)))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} is not a Parquet file or is cut short ({error})") from None
+    return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
+
+
+def few(items: list, shown: int = 5) -> str:
+    """The first items, for a message."""
+    return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
+
+
+READERS = {
+    "csv": lambda path, encoding: read_separated(path, encoding, ","),
+    "tsv": lambda path, encoding: read_separated(path, encoding, "\t"),
+    "txt": lambda path, encoding: read_separated(path, encoding, "\t"),
+    "json": read_json,
+    "jsonl": read_json,
+    "parquet": read_parquet,
+}
