@@ -128,12 +128,12 @@ def features_asked(config: dict, point: Point) -> list[str]:
 def asks(config: dict, paper: str, figure: str, point: Point) -> bool:
     """Whether a figure with `classes` shows this run."""
     spec = figure_spec(config, paper, figure)
-    same = (spec["protocol"], spec.get("seed")) == (point.protocol, point.seed)
-    return same and point.dataset in datasets_of(config, spec) and point.method in spec["methods"]
+    same = spec["protocol"] == point.protocol and spec.get("seed", point.seed) == point.seed
+    return same and point.dataset in datasets_of(config, spec) and point.method in methods_of(config, spec)
 
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:
-    """A figure's block; a scale says under `figures:` of `make` what it shows instead."""
+    """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
     return named(config["papers"][paper]["figures"], figure, f"figure of {paper}")
 
 
@@ -167,9 +167,10 @@ def expand(config: dict, spec: dict) -> dict:
     """
     protocol = named(config["protocols"], spec["protocol"], "protocol")
     seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
-    datasets = datasets_of(config, spec)
+    claims = claims_of(config, spec)
+    cells = cells_of(config, spec, claims)
+    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
     rates = spec.get("choose", {}).get("values", [None])
-    methods = methods_of(config, spec)
     runs = [
         {
             "dataset": dataset,
@@ -177,18 +178,45 @@ def expand(config: dict, spec: dict) -> dict:
             "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
             "backbone": backbone_of(config, spec["protocol"], dataset),
         }
-        for dataset in datasets
-        for method in methods
+        for dataset, method in cells
         for rate in rates
     ]
+    methods = unique(method for _, method in cells) or methods_of(config, spec)
     return {
-        **{key: value for key, value in spec.items() if key not in ("sets", "methods")},
+        **{key: value for key, value in spec.items() if key not in ("sets", "methods", "claims")},
+        **({"claims": claims} if "claims" in spec else {}),
         "datasets": [about(config, dataset) for dataset in datasets],
         "methods": [{"name": name, "title": title(config, name)} for name in methods],
         "seeds": seeds,
         "runs": runs,
         "scale": config["scale"],
     }
+
+
+def claims_of(config: dict, spec: dict) -> list[dict]:
+    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
+    found = []
+    for claim in spec.get("claims", []):
+        pair = [claim["method"], claim["than"]]
+        run = methods_of(config, {**spec, "methods": pair}) == pair
+        titles = {"method_title": title(config, pair[0]), "than_title": title(config, pair[1])}
+        rest = {key: value for key, value in claim.items() if key != "sets"}
+        found.append({**rest, **titles, "datasets": datasets_of(config, claim) if run else []})
+    return found
+
+
+def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
+    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
+    if "claims" in spec:
+        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
+    else:
+        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
+    return unique((dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods)
+
+
+def unique(values) -> list:
+    """Each value once, in order."""
+    return list(dict.fromkeys(values))
 
 
 def about(config: dict, dataset: str) -> dict:

@@ -1,0 +1,132 @@
+"""Pretrained models and what the other parts need of them; the only module that knows families.
+
+`python -m tailprompt.backbones --name NAME --row JSON --out FILE` makes sure that the weights are here
+(a folder, or a hub repository at a pinned revision through the ordinary Hugging Face cache) and writes
+their digests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
+
+from tailprompt.errors import BadInput, named, stage
+from tailprompt.files import sha256, write_json
+
+FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "merges.txt"]
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A masked language model taken apart.
+
+    body: input_ids, attention_mask, token_type_ids -> last hidden state (batch, tokens, width)
+    transform: the masked-language-model head up to and with its layer norm
+    decoder: its output embedding (vocabulary, width) with bias, tied to the input embedding
+    """
+
+    body: nn.Module
+    transform: nn.Sequential
+    decoder: nn.Linear
+    tokenizer: PreTrainedTokenizerBase
+    width: int
+    positions: int
+    initializer_range: float
+
+    @property
+    def norm(self) -> nn.LayerNorm:
+        """The pretrained layer norm of the masked-language-model head."""
+        return self.transform[-1]
+
+
+def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
+    """Body, head transform, decoder and usable positions of a BertForMaskedLM."""
+    head = model.cls.predictions
+    parts = head.transform
+    transform = nn.Sequential(parts.dense, parts.transform_act_fn, parts.LayerNorm)
+    return model.bert, transform, head.decoder, model.config.max_position_embeddings
+
+
+def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
+    """The same of a RobertaForMaskedLM, whose first positions are taken by padding."""
+    head = model.lm_head
+    transform = nn.Sequential(head.dense, nn.GELU(), head.layer_norm)
+    usable = model.config.max_position_embeddings - model.config.pad_token_id - 1
+    return model.roberta, transform, head.decoder, usable
+
+
+def load(row: dict) -> Backbone:
+    """Build the backbone of a row of `config/backbones.yaml`, in float32.
+
+    With `random` (changes to the checkpoint's config) the weights are drawn from seed 0 instead of read.
+    """
+    where, pinned = source(row)
+    take_apart = named(FAMILIES, row["family"], "backbone family")
+    transformers_logging.disable_progress_bar()
+    tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
+    if "random" in row:
+        config = AutoConfig.from_pretrained(where, **pinned, **row["random"])
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
+    else:
+        model = AutoModelForMaskedLM.from_pretrained(where, **pinned, dtype=torch.float32)
+    body, transform, decoder, positions = take_apart(model)
+    return Backbone(
+        body, transform, decoder, tokenizer, model.config.hidden_size, positions, model.config.initializer_range
+    )
+
+
+def source(row: dict) -> tuple[str, dict]:
+    """Folder or hub id, and the pinned revision, for `from_pretrained`."""
+    if "path" in row:
+        missing = [file for file in FILES[:3] if not (Path(row["path"]) / file).is_file()]
+        if missing:
+            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {', '.join(FILES[:3])}")
+        return row["path"], {}
+    return row["hub"], {"revision": row["revision"]}
+
+
+def fetch(row: dict) -> dict[str, str]:
+    """Bring the weights here if they are not, and return the SHA-256 of each file."""
+    if "path" in row:
+        folder = Path(source(row)[0])
+    else:
+        folder = Path(snapshot(row))
+    return {file: sha256(folder / file) for file in FILES if (folder / file).is_file()}
+
+
+def snapshot(row: dict) -> str:
+    """Folder of the pinned revision in the Hugging Face cache, downloaded where it is missing."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return snapshot_download(row["hub"], revision=row["revision"], allow_patterns=FILES)
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise BadInput(
+            f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor "
+            f"could be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
+        ) from error
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tailprompt.backbones", description="Make sure that a backbone is here.")
+    parser.add_argument("--name", required=True, help="the backbone's name in config/backbones.yaml")
+    parser.add_argument("--row", required=True, type=json.loads, help="its row, as JSON")
+    parser.add_argument("--out", required=True, help="where to write its row and digests, as JSON")
+    options = parser.parse_args()
+    write_json(options.out, {"name": options.name, **options.row, "sha256": fetch(options.row)})
+
+
+FAMILIES = {"bert": bert, "roberta": roberta}
+
+if __name__ == "__main__":
+    stage(main)

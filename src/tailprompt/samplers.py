@@ -1,0 +1,57 @@
+"""The order of an epoch: which examples, and which of them share a batch.
+
+A sampler maps labels and a generator to example indices, as many as there are examples.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Int
+from torch import Generator, Tensor
+
+Labels = Int[Tensor, " examples"]
+
+
+def shuffled(labels: Labels, generator: Generator) -> Int[Tensor, " examples"]:
+    """Each example once."""
+    return torch.randperm(len(labels), generator=generator)
+
+
+def balanced(labels: Labels, generator: Generator) -> Int[Tensor, " examples"]:
+    """Every class as often as any other (Kang et al. 2020, Eq. 1 with q = 0)."""
+    return weighted(labels, generator, power=0.0)
+
+
+def square_root(labels: Labels, generator: Generator) -> Int[Tensor, " examples"]:
+    """Classes in proportion to the square root of their counts (Kang et al. 2020, Eq. 1 with q = 1/2)."""
+    return weighted(labels, generator, power=0.5)
+
+
+def weighted(labels: Labels, generator: Generator, *, power: float) -> Int[Tensor, " examples"]:
+    """Draw with replacement; a class of n examples has probability proportional to n^power."""
+    counts = torch.bincount(labels).double()
+    weight = counts[labels] ** (power - 1)
+    return torch.multinomial(weight, len(labels), replacement=True, generator=generator)
+
+
+def bucketed(
+    order: Int[Tensor, " examples"],
+    lengths: Int[Tensor, " examples"],
+    batch: int,
+    generator: Generator,
+    window: int = 50,
+) -> list[Tensor]:
+    """Cut an epoch into batches of similar length, to pad less.
+
+    Examples are sorted by length within windows of `window` batches only, and the batches are shuffled
+    afterwards, so that a batch stays a nearly random draw.
+    """
+    batches = []
+    for start in range(0, len(order), batch * window):
+        part = order[start : start + batch * window]
+        part = part[torch.argsort(lengths[part], stable=True)]
+        batches += part.split(batch)
+    return [batches[i] for i in torch.randperm(len(batches), generator=generator)]
+
+
+SAMPLERS = {"shuffled": shuffled, "balanced": balanced, "square_root": square_root}

@@ -1,0 +1,283 @@
+"""Train one run: the data's Parquet and the settings of a point become weights and predictions.
+
+`python -m tailprompt.train --root results/demo --point glee/bert-mini-zh-en/cmid/prompt/775 --settings JSON
+--backbone JSON`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and
+goes on from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import sys
+import time
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+from sklearn.metrics import accuracy_score, f1_score
+from torch import Tensor
+
+from tailprompt import backbones, data
+from tailprompt.cards import free
+from tailprompt.compose import Model, compose
+from tailprompt.encode import Examples, encode, encode_words
+from tailprompt.errors import BadInput, named, stage
+from tailprompt.files import sha256, whole, write_json
+from tailprompt.heads import scale_by_norm
+from tailprompt.loop import Progress, fit, predict
+from tailprompt.losses import LOSSES
+from tailprompt.plan import Point
+from tailprompt.samplers import SAMPLERS
+
+LOOP = ("select", "lr", "batch", "epochs", "patience", "warmup", "weight_decay", "adam_eps", "clip", "evaluate_every", "precision")
+PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
+
+
+def train(root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None) -> None:
+    """Train `point` and write its folder."""
+    folder, begun = root / "runs" / point.path, time.monotonic()
+    path = root / "data" / f"{point.dataset}.parquet"
+    table, classes = data.read(path)
+    words = class_words(classes, settings.get("verbalizer"))
+    torch.manual_seed(point.seed)
+    backbone = backbones.load(row)
+    model = compose(backbone, settings, words=encode_words(words, backbone.tokenizer))
+    if start:
+        begin_from(model, start)
+    splits = {
+        split: encode_split(part, backbone, settings).to(device)
+        for split, part in table.groupby("split", sort=False)
+    }
+    model.to(device)
+    progress = fit_model(model, splits, classes, settings, point, folder, sha256(path))
+    logits = {split: predict(model, splits[split], precision=settings["precision"]) for split in ("dev", "test")}
+    tau = choose_tau(model, logits["dev"], splits["dev"].labels.cpu(), settings)
+    logits = {split: rescaled(model, value, tau) for split, value in logits.items()}
+    write_predictions(folder / "predictions.parquet", logits, splits)
+    write_features(folder / "features.parquet", model, splits, classes, settings.get("features", []))
+    write_weights(folder / "weights.safetensors", model, settings)
+    write_curve(folder / "curve.csv", progress)
+    about = {
+        "point": vars(point),
+        "settings": settings,
+        "backbone": row,
+        "classes": classes,
+        "words": words,
+        "data": {"path": str(path), "sha256": sha256(path), "rows": {split: len(part) for split, part in splits.items()}},
+        "truncated": {split: part.truncated for split, part in splits.items()},
+        "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
+        "total": sum(value.numel() for value in model.parameters()),
+        "steps": progress.step,
+        "best_step": progress.best_step,
+        "selection_split": "dev",
+        "dev": judge(logits["dev"], splits["dev"].labels.cpu()),
+        "tau": tau,
+        "micro_batch": progress.micro,
+        "training_seconds": round(progress.seconds, 2),
+        "seconds": round(time.monotonic() - begun, 2),
+        **surroundings(device),
+    }
+    write_json(folder / "run.json", about)
+    (folder / "state.pt").unlink(missing_ok=True)
+
+
+def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
+    """Each class's word, in class order: from a CSV (label, words), else the class's name in plain words."""
+    if verbalizer is None:
+        return {name: name.replace("-", " ").replace("_", " ") for name in classes}
+    with open(verbalizer, encoding="utf-8", newline="") as file:
+        words = {row["label"]: row["words"] for row in csv.DictReader(file)}
+    missing = [name for name in classes if not words.get(name)]
+    if missing:
+        raise BadInput(f"{verbalizer}: no word for class {', '.join(map(repr, missing))}; every class needs a row label,words")
+    return {name: words[name] for name in classes}
+
+
+def encode_split(part: pd.DataFrame, backbone: backbones.Backbone, settings: dict) -> Examples:
+    """One split of the data as token ids."""
+    return encode(
+        part["text"].tolist(),
+        part["pair"].tolist() if "pair" in part and part["pair"].notna().any() else None,
+        part["label"].tolist(),
+        part["id"].tolist(),
+        backbone.tokenizer,
+        input=settings["input"],
+        template=template_of(settings),
+        max_length=settings["max_length"],
+        positions=backbone.positions,
+    )
+
+
+def template_of(settings: dict) -> str:
+    """The data set's template, in the form that the method asks for where the released one differs."""
+    released = settings.get("template_as_released")
+    return released if released and settings["template_form"] == "as_released" else settings["template"]
+
+
+def fit_model(
+    model: Model, splits: dict[str, Examples], classes: list[str], settings: dict, point: Point, folder: Path, digest: str
+) -> Progress:
+    """Run the loop with the settings' loss and sampler."""
+    function, wanted = named(LOSSES, settings["loss"], "loss")
+    labels = splits["train"].labels
+    counts = torch.bincount(labels, minlength=len(classes)).float()
+    loss = partial(function, counts=counts, **{key: settings[key] for key in wanted})
+    return fit(
+        model,
+        splits["train"],
+        splits["dev"],
+        loss=loss,
+        sampler=named(SAMPLERS, settings["sampler"], "sampler"),
+        judge=judge,
+        seed=point.seed,
+        state=folder / "state.pt",
+        key=json.dumps([settings, digest], sort_keys=True),
+        label=f"{point.dataset} {point.method} {point.seed}",
+        **{key: settings[key] for key in LOOP},
+    )
+
+
+def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
+    predicted = logits.argmax(-1)
+    return {
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
+    }
+
+
+def begin_from(model: Model, start: Path) -> None:
+    """Load the trained weights of another run; raises BadInput when they are of another shape."""
+    weights = load_file(start / "weights.safetensors")
+    weights.pop("class_vectors", None)
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    trained = {name for name, value in model.named_parameters() if value.requires_grad}
+    if unexpected or trained & set(missing):
+        raise BadInput(f"{start}: its weights lack {len(trained & set(missing))} tensors of this run; set keep: true in the method it starts from")
+
+
+def choose_tau(model: Model, logits: Tensor, labels: Tensor, settings: dict) -> float:
+    """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
+    taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
+    scores = [judge(rescaled(model, logits, tau), labels)[settings["select"]] for tau in taus]
+    return taus[int(np.argmax(scores))]
+
+
+@torch.no_grad()
+def rescaled(model: Model, logits: Tensor, tau: float) -> Tensor:
+    """Logits on the CPU after tau-norm."""
+    if not tau:
+        return logits
+    return scale_by_norm(logits, model.head.class_vectors().cpu(), model.head.bias().cpu(), tau)
+
+
+def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, Examples]) -> None:
+    """id, split, label, prediction and logits per class (float16), dev then test."""
+    parts = [
+        pd.DataFrame(
+            {
+                "id": splits[split].names,
+                "split": split,
+                "label": splits[split].labels.cpu().numpy(),
+                "prediction": value.argmax(-1).numpy(),
+                "scores": list(value.numpy().astype(np.float16)),
+            }
+        )
+        for split, value in logits.items()
+    ]
+    with whole(path) as temporary:
+        pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
+
+
+def write_features(path: Path, model: Model, splits: dict[str, Examples], classes: list[str], asked: list[str]) -> None:
+    """Feature vectors of the test examples of the classes that a figure asks for."""
+    wanted = [classes.index(name) for name in asked if name in classes]
+    if len(wanted) < len(asked):
+        raise BadInput(f"features: no class {sorted(set(asked) - set(classes))}; known: {', '.join(sorted(classes))}")
+    test = splits["test"]
+    labels = test.labels.cpu().numpy()
+    chosen = np.flatnonzero(np.isin(labels, wanted))
+    vectors = predict(model, test, features=True).numpy()[chosen] if wanted else []
+    table = pd.DataFrame(
+        {"id": [test.names[i] for i in chosen], "split": "test", "label": labels[chosen], "vector": list(vectors)}
+    )
+    with whole(path) as temporary:
+        table.to_parquet(temporary, index=False)
+
+
+def write_weights(path: Path, model: Model, settings: dict) -> None:
+    """The head's trained tensors, with `keep` all trained ones, and the class vectors."""
+    tensors = {
+        name: value.detach()
+        for name, value in model.named_parameters()
+        if value.requires_grad and (settings["keep"] or settings["tuner"] != "full" or name.startswith("head."))
+    }
+    tensors["class_vectors"] = model.head.class_vectors().detach()
+    with whole(path) as temporary:
+        save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, temporary)
+
+
+def write_curve(path: Path, progress: Progress) -> None:
+    with whole(path) as temporary:
+        pd.DataFrame(progress.curve).to_csv(temporary, index=False)
+
+
+def surroundings(device: torch.device) -> dict:
+    """Versions, device and the digests of the sources this run was made with."""
+    sources = {
+        name: sha256(module.__file__)[:16]
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("tailprompt.") and getattr(module, "__file__", None)
+    }
+    name = torch.cuda.get_device_name() if device.type == "cuda" else f"{platform.processor() or platform.machine()} CPU"
+    return {
+        "device": name,
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version()} | {package: version_of(package) for package in PACKAGES},
+        "sources": sources,
+    }
+
+
+def version_of(package: str) -> str:
+    """Version of a package; our own runs from its folder as well as installed."""
+    if package == "tailprompt":
+        from tailprompt import __version__
+
+        return __version__
+    return version(package)
+
+
+def repeatable(threads: int) -> None:
+    """The same run on the same machine gives the same numbers."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.set_num_threads(threads)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
+    parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
+    parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
+    parser.add_argument("--settings", required=True, type=json.loads, help="the run's settings, as JSON")
+    parser.add_argument("--backbone", required=True, type=json.loads, help="the backbone's row, as JSON")
+    parser.add_argument("--start", type=Path, help="folder of the run to start from")
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    repeatable(options.threads)
+    with free(options.device, slots=options.slots) as device:
+        train(options.root, Point.at(options.point), options.settings, options.backbone, torch.device(device), options.start)
+
+
+if __name__ == "__main__":
+    stage(main)
