@@ -12,6 +12,9 @@ min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/backbones.smk"

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.settings.enums import DeploymentMethod
+from snakemake.settings.types import DeploymentMethod
 
 from tailprompt import cards, plan
 from tailprompt.config import check_settings, load
@@ -22,7 +22,7 @@ try:
 except BadInput as error:
     raise WorkflowError(str(error)) from None
 
-SCALE = config["scale"]
+SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
 RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 
@@ -35,7 +35,7 @@ shell.prefix(
 
 # A resource without a limit is unlimited: jobs would crowd on the cards of this machine.
 if workflow.is_main_process and workflow.local_exec and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", max(1, len(cards.visible()) * config.get("slots", 1)))
+    workflow.register_resource("gpu", max(1, len(cards.visible()) * SLOTS))
 
 
 def as_json(value):
@@ -60,15 +60,28 @@ def start_weights(wildcards):
     return f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" if start else []
 
 
+def start_option(wildcards):
+    """The option that names the folder of the run to start from, or nothing."""
+    weights = start_weights(wildcards)
+    return f"--start {shlex.quote(str(Path(weights).parent))}" if weights else ""
+
+
 def verbalizer_of(wildcards):
     """The CSV with a word for each class, where the data set has one."""
     return config["datasets"][plan.parse(wildcards.dataset)[0]].get("verbalizer") or []
 
 
 def user_files(wildcards):
-    """The user's own file or files, which are small enough to be watched."""
-    path = config["datasets"][plan.parse(wildcards.dataset)[0]].get("path", [])
-    return list(path.values()) if isinstance(path, dict) else path
+    """The files of a data set that lie at a path of their own: shipped, or the user's."""
+    row = config["datasets"][plan.parse(wildcards.dataset)[0]]
+    entries = row.get("files") or {"all": row.get("path", {})}
+    paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
+    return [path for path in paths if path]
+
+
+def raw_folder(wildcards):
+    """Where the downloads of a data set go, whatever the scale and the cut."""
+    return f"results/raw/{plan.parse(wildcards.dataset)[0]}"
 
 
 def dataset_json(wildcards):

@@ -15,15 +15,16 @@ rule prepare:
         report="results/{scale}/data/{dataset}.json",
     params:
         row=dataset_json,
-        folder=config.get("data_dir") or "",
+        folder=config.get("data_dir") or "null",
+        raw=raw_folder,
     log:
         "results/{scale}/logs/prepare/{dataset}.log",
     conda:
         "../../envs/tables.yaml"
     priority: 2  # a fault in any data set shows before hours go into training on another
     shell:
-        "python -m tailprompt.prepare --name {wildcards.dataset:q} --row {params.row:q}"
-        " --data-dir {params.folder:q} --out {output.table:q} > {log:q} 2>&1"
+        "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
+        " --raw {params.raw:q} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule fetch:

@@ -16,6 +16,7 @@ rule train:
     params:
         settings=settings_of,
         backbone=backbone_json,
+        start=start_option,
     log:
         "results/{scale}/logs/train/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
     benchmark:
@@ -30,7 +31,7 @@ rule train:
     shell:
         "python -m tailprompt.train --root results/{wildcards.scale}"
         " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
-        " --settings {params.settings:q} --backbone {params.backbone:q}"
+        " --settings {params.settings:q} --backbone {params.backbone:q} {params.start}"
         " --device {DEVICE} --slots {SLOTS} --threads {threads} > {log:q} 2>&1"
 
 

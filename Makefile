@@ -1,0 +1,53 @@
+# make demo: tables, figures and report in minutes on two cores. make test: everything that CI checks.
+# Both set up .venv first where it is not there or not current. Another Python (3.11 or later): make demo PYTHON=...
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format plan clean
+
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do command -v $$name && break; done)
+CORES ?= 2
+OPTIONS ?=
+BIN := .venv/bin
+SNAKEMAKE := $(BIN)/snakemake --profile workflow/profiles/local --cores $(CORES) --configfile config/demo.yaml
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
+BRIEF := { grep --line-buffered -E '^ *(Downloading|Installing)' || true; } | cut -c1-100
+
+help: ## these lines
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: .venv/.ready ## the demo scale from data to report, on two cores without network
+	$(SNAKEMAKE) $(OPTIONS)
+	@$(SNAKEMAKE) $(OPTIONS) --report results/demo/report.html --quiet
+	@echo; cat results/demo/tables/glee/table2.md
+	@echo; echo "Report:  results/demo/report.html"; echo "Tables:  results/demo/tables/   Figures: results/demo/figures/"
+
+test: lint ## linters, then every test that needs neither a card nor SLURM
+	$(BIN)/python -m pytest -m "not slurm"
+
+lint: .venv/.ready ## ruff and snakefmt, changing nothing
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/snakefmt --check --compact-diff Snakefile workflow/rules
+
+format: .venv/.ready ## the same, mending what they can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow/rules
+
+plan: .venv/.ready ## what the paper scale would run, download and cost
+	$(BIN)/tailprompt plan
+
+clean: ## .venv and what tools cached; results stay
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tailprompt needs Python 3.11 or later; say make PYTHON=..."; exit 1; }
+	@echo "Setting up .venv with $(PYTHON); torch is the long part."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) torch torchvision | $(BRIEF)
+	@$(INSTALL) -e '.[test]' | $(BRIEF)
+	@$(BIN)/python -c 'import snakemake, tailprompt, timm, torch, transformers'
+	@touch $@
