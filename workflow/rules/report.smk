@@ -3,7 +3,7 @@
 
 rule tabulate:
     input:
-        runs=runs_of("tables", "scores.parquet", "predictions.parquet", "run.json"),
+        runs=runs_of("tables", "scores.parquet", "predictions.parquet", "weights.safetensors", "run.json"),
         data=data_of("tables"),
         reported=reported,
         source=sources("tailprompt.tabulate"),
@@ -31,7 +31,7 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=runs_of("figures", "scores.parquet", "weights.safetensors", "features.parquet"),
+        runs=runs_of("figures", "scores.parquet", "weights.safetensors", "features.parquet", "run.json"),
         data=data_of("figures"),
         source=sources("tailprompt.draw"),
     output:

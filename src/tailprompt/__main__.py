@@ -1,0 +1,79 @@
+"""The command `tailprompt`: what would run, what to fetch ahead, predictions for new texts, and every stage."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+from tailprompt.errors import BadInput, known, stage
+
+USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --help says more)
+
+  plan     [--configfile FILE]   runs, downloads and hours of a scale, before it starts
+  fetch    [--configfile FILE]   get all its data and weights now, for machines without network
+  predict  RUN FILE              apply a finished run's folder to the texts of a file
+  prepare | backbones | train | score | tabulate | draw   one stage, as the workflow calls it
+
+Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
+"""
+STAGES = ("prepare", "backbones", "train", "score", "tabulate", "draw", "predict")
+
+
+def main() -> None:
+    """Run the command that the first argument names."""
+    stage(lambda: dispatch(sys.argv[1:]))
+
+
+def dispatch(arguments: list[str]) -> None:
+    """Run `arguments`; a stage is a module of its own, imported only when it is asked for."""
+    command = arguments[0] if arguments else "--help"
+    if command in ("-h", "--help"):
+        print(USAGE, end="")
+    elif command in STAGES:
+        sys.argv = [f"tailprompt {command}", *arguments[1:]]
+        runpy.run_module(f"tailprompt.{command}", run_name="__main__")
+    elif command in COMMANDS:
+        COMMANDS[command](arguments[1:])
+    else:
+        raise BadInput(f"unknown command '{command}'; known: {known([*COMMANDS, *STAGES])}")
+
+
+def configfiles(command: str, arguments: list[str]) -> list[str]:
+    """The scale files of a command line, in a folder that is the project's."""
+    parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
+    parser.add_argument("--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated")
+    files = parser.parse_args(arguments).configfile
+    if not Path("Snakefile").is_file():
+        raise BadInput(f"there is no Snakefile in {Path.cwd()}; run tailprompt {command} in the project's folder")
+    return files
+
+
+def plan(arguments: list[str]) -> None:
+    """Print what a scale would run, what is done, what it downloads and how long it takes."""
+    from tailprompt import config
+    from tailprompt.forecast import forecast
+    from tailprompt.plan import all_points
+
+    files, given = configfiles("plan", arguments), {}
+    for file in files:
+        given = config.merge(given, config.read(file))
+    whole = config.load(given, ", ".join(files) or "the command line")
+    config.check_settings(whole, all_points(whole))
+    print(forecast(whole))
+
+
+def fetch(arguments: list[str]) -> None:
+    """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
+    files = configfiles("fetch", arguments)
+    options = ["--configfile", *files] if files else []
+    command = [sys.executable, "-m", "snakemake", "fetch", "--profile", "workflow/profiles/local", *options]
+    raise SystemExit(subprocess.run(command).returncode)
+
+
+COMMANDS = {"plan": plan, "fetch": fetch}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What a scale would run, download and cost, before it starts: reads the plan and what lies in results/."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from statistics import median
+
+from tailprompt import plan
+
+CARD = 2e13  # floating-point operations a second that a run gets from a card, and
+THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
+RULE = (
+    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card "
+    "or 0.05 on a CPU thread; early stopping would shorten it"
+)
+ROWS = 10_000  # training rows assumed of a data set that is not prepared yet
+
+
+def forecast(config: dict, root: Path = Path(".")) -> str:
+    """The report that `tailprompt plan` prints. root: the project's folder."""
+    points = plan.all_points(config)
+    done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
+    datasets, backbones = plan.all_datasets(config), sorted({point.backbone for point in points})
+    lines = [
+        f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
+        f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
+        "",
+        *table(config, points, done, root),
+        "",
+        f"runs a method: {', '.join(f'{name} {n}' for name, n in Counter(p.method for p in points).items())}",
+        *downloads(config, datasets, backbones, root),
+        *hours(config, points, done, root),
+    ]
+    return "\n".join(lines)
+
+
+def count(number: int, thing: str) -> str:
+    """A number with its noun."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def finished(config: dict, point: plan.Point, root: Path) -> float | None:
+    """Seconds that a finished run took, or None."""
+    file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
+    return json.loads(file.read_text("utf-8")).get("seconds", 0.0) if file.is_file() else None
+
+
+def table(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:
+    """A line for each protocol, backbone and data set."""
+    rows = [("protocol", "backbone", "data set", "methods", "seeds", "runs", "done", "hours left")]
+    cells: dict[tuple, list[plan.Point]] = {}
+    for point in points:
+        cells.setdefault((point.protocol, point.backbone, point.dataset), []).append(point)
+    for cell, members in cells.items():
+        methods, seeds = {point.method for point in members}, {point.seed for point in members}
+        here = sum(point in done for point in members)
+        left = sum(seconds_of(config, point, done, root) for point in members if point not in done) / 3600
+        rows.append((*cell, *map(str, (len(methods), len(seeds), len(members), here)), f"{left:.1f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def seconds_of(config: dict, point: plan.Point, done: dict[plan.Point, float], root: Path) -> float:
+    """Seconds a run will take: the median of finished ones on the same data and backbone, else the rule."""
+    same = [seconds for run, seconds in done.items() if (run.backbone, run.dataset) == (point.backbone, point.dataset)]
+    return median(same) if same else by_rule(config, point, root)
+
+
+def by_rule(config: dict, point: plan.Point, root: Path) -> float:
+    """Seconds by RULE."""
+    settings = plan.settings(config, point)
+    parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
+    report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
+    cut = plan.dataset_row(config, point.dataset)["cut"].get("train", ROWS)
+    rows = json.loads(report.read_text("utf-8"))["rows"]["train"] if report.is_file() else cut
+    tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
+    return 6 * parameters * tokens / (THREAD * config["threads"] if config["device"] == "cpu" else CARD)
+
+
+def megabytes(row: dict, root: Path) -> float:
+    """Size of a backbone's weights: stated, or that of the files in its folder."""
+    if "path" in row:
+        return sum(file.stat().st_size for file in (root / row["path"]).glob("*.safetensors")) / 1e6
+    return row.get("megabytes", 0)
+
+
+def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
+    """What is still to be downloaded, and what has no stated size."""
+    rows = {name: config["backbones"][name] for name in backbones}
+    missing = [n for n, row in rows.items() if "hub" in row and not (root / f"results/backbones/{n}.json").is_file()]
+    weights = sum(rows[name].get("megabytes", 0) for name in missing) / 1000
+    entries = [entry for name in sorted({plan.parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)]
+    size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
+    unknown = sum("bytes" not in entry for entry in entries)
+    more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
+    return [
+        f"to download: {weights + size:.2f} GB{more} ({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
+        f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
+    ]
+
+
+def wanted(config: dict, name: str, root: Path) -> list[dict]:
+    """Files of a data set that would be downloaded."""
+    files = config["datasets"][name].get("files", {}).values()
+    remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
+    raw = root / "results/raw" / name
+    here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
+    return [] if config.get("data_dir") else [entry for entry, have in zip(remote, here, strict=True) if not have]
+
+
+def hours(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:
+    """How long all that is left takes if one run follows another, and where the number comes from."""
+    left = [point for point in points if point not in done]
+    if not left:
+        return ["time: every run is done"]
+    total = sum(seconds_of(config, point, done, root) for point in left) / 3600
+    measured = {(point.backbone, point.dataset) for point in done}
+    guessed = sum((point.backbone, point.dataset) not in measured for point in left)
+    line = f"time: {total:.1f} hours for {count(len(left), 'run')} one after another; divide by the runs at once"
+    source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
+    return [line, f"  ({source}; {guessed} by rule: {RULE})" if guessed else f"  ({source})"]
