@@ -13,7 +13,12 @@ from dataclasses import asdict, dataclass
 
 from tailprompt.errors import BadInput, known, named
 
-DATA_KEYS = ("template", "template_as_released", "max_length", "verbalizer")  # of a data set's row, seen by training
+DATA_KEYS = (
+    "template",
+    "template_as_released",
+    "max_length",
+    "verbalizer",
+)  # of a data set's row, seen by training
 
 
 @dataclass(frozen=True, order=True)
@@ -69,7 +74,9 @@ def dataset_row(config: dict, dataset: str) -> dict:
     row = named(config["datasets"], base, "data set")
     unknown = set(cut) - {"shots", "sample", "imbalance", "train", "dev", "test"}
     if unknown:
-        raise BadInput(f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}")
+        raise BadInput(
+            f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}"
+        )
     return {**row, "name": base, "cut": cut}
 
 
@@ -142,7 +149,9 @@ def made(config: dict, what: str) -> list[tuple[str, str]]:
     chosen = []
     for paper in config["make"]:
         listed = config["make"][paper].get(what)
-        chosen += [(paper, name) for name in (config["papers"][paper].get(what, {}) if listed is None else listed)]
+        chosen += [
+            (paper, name) for name in (config["papers"][paper].get(what, {}) if listed is None else listed)
+        ]
     return chosen
 
 
@@ -211,7 +220,9 @@ def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, st
         pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
     else:
         pairs = [(datasets_of(config, spec), methods_of(config, spec))]
-    return unique((dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods)
+    return unique(
+        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
+    )
 
 
 def unique(values) -> list:
@@ -234,7 +245,8 @@ def title(config: dict, method: str) -> str:
 
 def vary(method: str, key: str, value) -> str:
     """`method` with one more change after its @."""
-    return f"{method}{',' if '@' in method else '@'}{key}={json.dumps(value) if not isinstance(value, str) else value}"
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{method}{',' if '@' in method else '@'}{key}={text}"
 
 
 def points(expanded: dict) -> list[Point]:

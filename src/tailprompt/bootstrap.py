@@ -1,0 +1,83 @@
+"""Paired comparison of methods by resampling seeds and test examples.
+
+Runs of one data set are scored on the same examples, so examples are crossed with seeds, not nested in them:
+a draw takes one resample of the examples for all seeds and methods, and one of the seeds for both methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+
+from tailprompt import metrics
+
+DRAWS = 2000
+LEVEL = 0.95
+
+
+def stream(*names: str) -> np.random.Generator:
+    """Random numbers of their own for each data set and claim, the same on every machine."""
+    return np.random.default_rng([crc32(name.encode()) for name in names])
+
+
+def times(examples: int, draws: int, random: np.random.Generator) -> np.ndarray:
+    """How often each draw takes each example, `[1 + draws, examples]`; the first row is all of them once."""
+    taken = np.ones((1 + draws, examples), np.float32)
+    for row in taken[1:]:
+        row[:] = np.bincount(random.integers(0, examples, examples), minlength=examples)
+    return taken
+
+
+def counts(taken: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """Examples of each class in each draw, `[draws, classes]`; those with a negative label are left out."""
+    return taken @ (labels[:, None] == np.arange(classes)).astype(np.float32)
+
+
+def replicates(
+    names: Sequence[str],
+    groups: dict[str, Sequence[int]],
+    taken: np.ndarray,
+    gold: np.ndarray,
+    predicted: np.ndarray,
+    classes: int,
+) -> dict[str, np.ndarray]:
+    """Each score `metric/group` of one run in every draw, `[draws]`."""
+    right = counts(taken, np.where(gold == predicted, gold, -1), classes)
+    total = counts(taken, predicted, classes)
+    support = counts(taken, gold, classes)
+    found = {}
+    for name in names:
+        metric, _, group = name.partition("/")
+        ids = None if group == "all" else groups[group]
+        found[name] = metrics.from_counts(metric, ids, right, total, support)
+    return found
+
+
+def difference(first: np.ndarray, second: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draws of mean(first) - mean(second) over resampled seeds, `[draws]` from `[draws, seeds]` each."""
+    draws, seeds = first.shape
+    picks = random.integers(0, seeds, (draws, seeds))
+    return np.take_along_axis(first - second, picks, axis=1).mean(axis=1)
+
+
+def interval(draws: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+    """Percentile interval of the defined draws; NaN where there are none."""
+    defined = draws[~np.isnan(draws)]
+    if not defined.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def beyond(draws: np.ndarray, bound: float, *, above: bool) -> float:
+    """Share of draws at or beyond a bound, never zero: (1 + hits) / (1 + draws)."""
+    defined = draws[~np.isnan(draws)]
+    hits = (defined >= bound if above else defined <= bound).sum()
+    return float((1 + hits) / (1 + defined.size))
+
+
+def two_sided(draws: np.ndarray) -> float:
+    """p of no difference, from the draws of a difference."""
+    return min(1.0, 2 * min(beyond(draws, 0.0, above=True), beyond(draws, 0.0, above=False)))

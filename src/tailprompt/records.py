@@ -1,0 +1,116 @@
+"""What runs left on disk, gathered for a table or figure: scores, predictions, class vectors, run.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from safetensors.numpy import load_file
+
+from tailprompt import plan
+from tailprompt.errors import BadInput, named
+
+REPORTED = Path("config/reported")
+PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
+
+
+def runs(root: Path, spec: dict) -> pd.DataFrame:
+    """The runs a block takes: dataset, method (its row), run (with what was chosen), seed, folder, there."""
+    rows = [
+        {**run, "seed": seed, "folder": root / "runs" / point.path}
+        for run in spec["runs"]
+        for seed in spec["seeds"]
+        for point in [plan.Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
+    ]
+    frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
+    return frame.assign(there=[(folder / "run.json").is_file() for folder in frame.folder])
+
+
+def report(root: Path, dataset: str) -> dict:
+    """What `prepare` wrote of a data set."""
+    path = root / "data" / f"{dataset}.json"
+    if not path.is_file():
+        raise BadInput(f"{path}: not there; the data set has not been prepared")
+    return json.loads(path.read_text("utf-8"))
+
+
+def reports(root: Path, spec: dict) -> dict[str, dict]:
+    """Reports of a block's data sets by name."""
+    return {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
+
+
+def record(folder: Path) -> dict:
+    """A run's run.json."""
+    return json.loads((folder / "run.json").read_text("utf-8"))
+
+
+def scores(found: pd.DataFrame) -> pd.DataFrame:
+    """Scores of the runs that are there, with `score` as metric/group."""
+    parts = [
+        pd.read_parquet(run.folder / "scores.parquet").assign(
+            dataset=run.dataset, method=run.method, run=run.run, seed=run.seed
+        )
+        for run in found[found.there].itertuples()
+    ]
+    columns = ["split", "metric", "group", "value", "dataset", "method", "run", "seed"]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return table.assign(score=table.metric + "/" + table.group)
+
+
+def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
+    """By (dataset, method), the run with the best mean dev score `by` over seeds; the first of equals."""
+    dev = table[(table.split == "dev") & (table.score == by)]
+    means = dev.groupby(["dataset", "method", "run"], sort=False).value.mean()
+    return {key: part.idxmax()[2] for key, part in means.groupby(level=["dataset", "method"], sort=False)}
+
+
+def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
+    """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
+    gold, order, predicted = None, None, {}
+    for run in found[found.there].itertuples():
+        table = pd.read_parquet(
+            run.folder / "predictions.parquet", columns=["id", "split", "label", "prediction"]
+        )
+        table = table[table.split == "test"].sort_values("id")
+        if order is not None and not np.array_equal(order, table.id.to_numpy()):
+            raise BadInput(
+                f"{run.folder}: its test examples are not those of the other runs on {run.dataset}"
+            )
+        order, gold = table.id.to_numpy(), table.label.to_numpy()
+        predicted[run.method, run.seed] = table.prediction.to_numpy()
+    return gold, predicted
+
+
+def norms(folder: Path) -> np.ndarray:
+    """Euclidean length of each class vector of a run, `[classes]`."""
+    vectors = named(load_file(folder / "weights.safetensors"), "class_vectors", "tensor")
+    return np.linalg.norm(vectors.astype(np.float64), axis=1)
+
+
+def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
+    """The paper's printed numbers, in points; none for a paper without a file (your own data)."""
+    path = folder / f"{paper}.csv"
+    if not path.is_file():
+        return pd.DataFrame(columns=PRINTED)
+    return pd.read_csv(path, dtype={"value": float, "spread": float})
+
+
+def mixtures(found: pd.DataFrame) -> list[str]:
+    """A sentence for each of source code, versions and device in which the runs differ."""
+    kept = [record(folder) for folder in found[found.there].folder]
+    sentences = []
+    for key, name in (("sources", "versions of the source code"), ("versions", "sets of package versions")):
+        kinds = Counter(json.dumps(run.get(key), sort_keys=True) for run in kept)
+        if len(kinds) > 1:
+            counts = ", ".join(str(count) for count in sorted(kinds.values(), reverse=True))
+            sentences.append(
+                f"These runs mix {len(kinds)} {name} ({counts} runs); run.json of each says which."
+            )
+    devices = Counter(str(run.get("device")) for run in kept)
+    if len(devices) > 1:
+        counts = ", ".join(f"{device} {count}" for device, count in sorted(devices.items()))
+        sentences.append(f"These runs mix devices: {counts}.")
+    return sentences

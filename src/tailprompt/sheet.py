@@ -1,0 +1,47 @@
+"""A table to be read: cells, blocks of rows and notes, whatever it is then written as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number or words, with its spread, a mark and whether it is the best."""
+
+    text: str = ""
+    spread: str = ""
+    mark: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under a title of their own."""
+
+    title: str
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """`groups` are (title, number of columns) above the column heads; `align` has their LaTeX types."""
+
+    caption: str
+    label: str
+    groups: Sequence[tuple[str, int]]
+    heads: Sequence[str]
+    align: Sequence[str]
+    blocks: Sequence[Block]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def number(value: float | None, places: int = 1, *, signed: bool = False) -> str:
+    """A number for people, with a true minus; nothing for what is undefined. Never shows a minus zero."""
+    if value is None or value != value:
+        return ""
+    text = f"{value:{'+' if signed else ''},.{places}f}"
+    if not text.strip("+-0.,"):
+        text = text.lstrip("+-")
+    return text.replace("-", "\u2212")

@@ -1,0 +1,73 @@
+"""What must be said under a table of scores so that nobody misreads it."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tailprompt import plan, records
+
+
+def sentence(text: str) -> str:
+    """A method's title with Greek letters where names are spelt out."""
+    return text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
+
+
+def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """Where the numbers come from, how to read the marks, what is missing, chosen, rebuilt or mixed."""
+    return [
+        origin(found, spec),
+        *legend(long, spec),
+        *absent(found, reports, spec),
+        *picked(chosen, spec, reports),
+        *(f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")),
+        *records.mixtures(found),
+    ]
+
+
+def origin(found: pd.DataFrame, spec: dict) -> str:
+    """The backbones, scale and seeds of our numbers."""
+    backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
+    seeds = ", ".join(map(str, spec["seeds"]))
+    return f"Ours: {backbones} at scale {spec['scale']}, seeds {seeds}; points, mean with SD over n seeds."
+
+
+def legend(long: pd.DataFrame, spec: dict) -> list[str]:
+    """How to read bold and stars, where there are any."""
+    lines = []
+    if long.ours.notna().any():
+        lines.append("In bold: the best of a column.")
+    if "p" in long and (long.p < 0.05).any():
+        lines.append(
+            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over seeds and test "
+            "examples, not corrected for the number of cells)."
+        )
+    return lines
+
+
+def absent(found: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs have not been made."""
+    gone = found[~found.there]
+    if len(gone) == len(found) and len(found):
+        return ["None of these runs has been made at this scale yet."]
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    return [
+        f"Missing: {titles[method]} on {reports[dataset]['title']}, seeds {', '.join(map(str, part.seed))}."
+        for (dataset, method), part in gone.groupby(["dataset", "method"], sort=False)
+    ]
+
+
+def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
+    """The value chosen on dev for each method and data set, and on which score."""
+    if not chosen:
+        return []
+    key, by = spec["choose"]["over"], spec["choose"]["by"]
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    lines = []
+    for dataset, report in reports.items():
+        values = [
+            f"{titles[method]} {plan.parse(run)[1][key]:g}"
+            for (name, method), run in chosen.items()
+            if name == dataset
+        ]
+        lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
+    return lines

@@ -1,0 +1,48 @@
+"""Make a table of a paper: PREFIX.tex (booktabs), .md, .html, and .csv with every number.
+
+python -m tailprompt.tabulate --root results/<scale> --spec JSON --out PREFIX
+
+JSON is what `plan.expand` makes of the table's block, with `paper` and `name`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from tailprompt import typeset
+from tailprompt.errors import named, stage
+from tailprompt.files import whole
+from tailprompt.tables.claims import claims
+from tailprompt.tables.scores import scores
+from tailprompt.tables.statistics import statistics
+
+
+def tabulate(root: Path, spec: dict, out: Path) -> None:
+    """Write the table's four files."""
+    long, tex, md = named(KINDS, spec["kind"], "kind of table")(root, spec)
+    written = {
+        ".csv": long.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
+        ".tex": typeset.tex(tex),
+        ".md": typeset.md(md),
+        ".html": typeset.html(tex),
+    }
+    for ending, text in written.items():
+        with whole(out.with_name(out.name + ending)) as temporary:
+            temporary.write_text(text, "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tailprompt.tabulate", description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=Path, required=True, help="results of a scale")
+    parser.add_argument("--spec", type=json.loads, required=True, help="the table's block, filled in")
+    parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
+    chosen = parser.parse_args()
+    tabulate(chosen.root, chosen.spec, chosen.out)
+
+
+KINDS = {"claims": claims, "scores": scores, "statistics": statistics}
+
+if __name__ == "__main__":
+    stage(main)
