@@ -7,6 +7,7 @@ the weights of the best dev score at the end.
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -251,8 +252,12 @@ def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> 
     if state is None or not os.path.exists(state):
         return None
     device = next(iter(learned.values())).device
-    content = torch.load(state, map_location=device, weights_only=True)
+    try:
+        content = torch.load(state, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
+        content = {"key": None}
     if content["key"] != key:
+        tqdm.write(f"{state} is not of this run as it is set now; starting from the first step")
         return None
     with torch.no_grad():
         for name, value in content["learned"].items():

@@ -8,7 +8,6 @@ goes on from it.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import platform
@@ -29,7 +28,7 @@ from tailprompt import backbones, data
 from tailprompt.cards import free
 from tailprompt.compose import Model, compose
 from tailprompt.encode import Examples, encode, encode_words
-from tailprompt.errors import BadInput, named, stage
+from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import sha256, whole, write_json
 from tailprompt.heads import scale_by_norm
 from tailprompt.loop import Progress, fit, predict
@@ -90,14 +89,14 @@ def train(root: Path, point: Point, settings: dict, row: dict, device: torch.dev
 
 
 def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
-    """Each class's word, in class order: from a CSV (label, words), else the class's name in plain words."""
+    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
     if verbalizer is None:
         return {name: name.replace("-", " ").replace("_", " ") for name in classes}
-    with open(verbalizer, encoding="utf-8", newline="") as file:
-        words = {row["label"]: row["words"] for row in csv.DictReader(file)}
+    table = data.read_words(Path(verbalizer))
+    words = dict(zip(table["label"], table["words"], strict=True))
     missing = [name for name in classes if not words.get(name)]
     if missing:
-        raise BadInput(f"{verbalizer}: no word for class {', '.join(map(repr, missing))}; every class needs a row label,words")
+        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
     return {name: words[name] for name in classes}
 
 

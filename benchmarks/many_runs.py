@@ -1,0 +1,104 @@
+"""Train every run of a scale on this machine without Snakemake, many side by side, and print a short table.
+
+For a machine that has a card and torch but no Snakemake. Finished runs are skipped, killed ones resume. Data
+sets must have been prepared (`snakemake fetch`). Each worker keeps its process, so a run costs no start-up.
+
+    PYTHONPATH=src python benchmarks/many_runs.py --configfile config/mini.yaml --jobs 16 --only r52-rebuilt
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from tailprompt import plan, score
+from tailprompt.config import load
+
+
+def work(job: tuple) -> tuple[str, float, str]:
+    """Train and score one run in this worker; says how long it took, or what went wrong."""
+    import torch
+
+    from tailprompt.train import repeatable, train
+
+    root, point, settings, row, start = job
+    begun, folder = time.monotonic(), root / "runs" / point.path
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "log", "a") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        repeatable(1)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        train(root, point, settings, row, device, start)
+        score.score_run(folder, root / "data" / f"{point.dataset}.json")
+    except Exception as error:  # one failed run must not end the others
+        return point.path, time.monotonic() - begun, f"{type(error).__name__}: {error}"
+    return point.path, time.monotonic() - begun, ""
+
+
+def jobs(config: dict, root: Path, only: str, methods: list[str] | None) -> list[tuple]:
+    """What is left to train, long data sets first."""
+    points = [point for point in plan.all_points(config) if only in point.dataset]
+    points = [point for point in points if not methods or point.method in methods]
+    left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
+    return [
+        (root, point, plan.settings(config, point), config["backbones"][point.backbone], start(config, root, point))
+        for point in left
+    ]
+
+
+def start(config: dict, root: Path, point: plan.Point) -> Path | None:
+    begin = plan.start_of(config, point)
+    return root / "runs" / begin.path if begin else None
+
+
+def table(root: Path) -> pd.DataFrame:
+    """Mean over seeds of accuracy, macro F1, head and tail on test, in points."""
+    rows = []
+    for path in root.glob("runs/*/*/*/*/*/scores.parquet"):
+        point = plan.Point.at(str(path.parent.relative_to(root / "runs")))
+        scores = pd.read_parquet(path).query("split == 'test'").set_index(["metric", "group"])["value"]
+        run = json.loads((path.parent / "run.json").read_text())
+        shown = {f"{metric}/{group}": 100 * scores[metric, group] for metric, group in SHOWN}
+        rows.append({"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1})
+    grouped = pd.DataFrame(rows).groupby(["dataset", "method"], sort=True)
+    return grouped.agg({**{column: "mean" for column in [f"{m}/{g}" for m, g in SHOWN] + ["seconds"]}, "seed": "count"})
+
+
+SHOWN = [("accuracy", "all"), ("f1", "all"), ("f1", "head"), ("f1", "tail")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--configfile", required=True)
+    parser.add_argument("--jobs", type=int, default=8, help="runs side by side")
+    parser.add_argument("--only", default="", help="data sets whose name holds this")
+    parser.add_argument("--methods", nargs="*")
+    parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes")
+    options = parser.parse_args()
+    config = load(yaml.safe_load(Path(options.configfile).read_text("utf-8")), options.configfile)
+    root = Path("results") / config["scale"]
+    todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
+    print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        done = pool.imap_unordered(work, todo)
+        for number in range(len(todo)):
+            try:
+                path, seconds, wrong = done.next(timeout=max(1.0, options.seconds - (time.monotonic() - begun)))
+            except multiprocessing.TimeoutError:
+                print("time is up; the runs in flight resume next time")
+                break
+            print(f"{number + 1}/{len(todo)} {time.monotonic() - begun:6.0f} s  {path}  {seconds:.0f} s {wrong}", flush=True)
+        pool.terminate()
+    print(table(root).round(1).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Samplers: what an epoch holds, and in which proportion."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailprompt.samplers import balanced, bucketed, shuffled, square_root
+
+LABELS = torch.tensor([0] * 900 + [1] * 90 + [2] * 10).repeat(20)
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def shares(order: torch.Tensor) -> torch.Tensor:
+    return torch.bincount(LABELS[order], minlength=3) / len(order)
+
+
+def test_shuffled_takes_each_example_once():
+    assert torch.equal(shuffled(LABELS, generator()).sort().values, torch.arange(len(LABELS)))
+
+
+def test_balanced_shows_classes_alike():
+    assert torch.allclose(shares(balanced(LABELS, generator())), torch.full((3,), 1 / 3), atol=0.02)
+
+
+def test_square_root_shows_classes_by_the_root_of_their_count():
+    root = torch.tensor([900.0, 90.0, 10.0]).sqrt()
+    assert torch.allclose(shares(square_root(LABELS, generator())), root / root.sum(), atol=0.02)
+
+
+def test_the_same_seed_gives_the_same_order():
+    for sampler in (shuffled, balanced, square_root):
+        assert torch.equal(sampler(LABELS, generator(3)), sampler(LABELS, generator(3)))
+        assert not torch.equal(sampler(LABELS, generator(3)), sampler(LABELS, generator(4)))
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=200), st.integers(1, 9), st.integers(1, 5))
+@settings(max_examples=50, deadline=None)
+def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
+    lengths = torch.tensor(lengths)
+    batches = bucketed(torch.randperm(len(lengths)), lengths, batch, generator(), window)
+    assert torch.equal(torch.cat(batches).sort().values, torch.arange(len(lengths)))
+    assert len(batches) == -(-len(lengths) // batch) and max(map(len, batches)) <= batch
+
+
+def test_buckets_pad_less_than_chance():
+    lengths = torch.randint(5, 128, (3200,), generator=generator())
+    order = torch.randperm(3200, generator=generator())
+
+    def padded(batches):
+        return sum(int(lengths[part].max()) * len(part) for part in batches)
+
+    assert padded(bucketed(order, lengths, 32, generator())) < 0.7 * padded(order.split(32))
