@@ -1,7 +1,7 @@
 """Data sets as one canonical table: id, split, label (class id), text and perhaps pair, with class names.
 
-A loader reads one source format into strings (split, text, pair, label, perhaps id, and the place of each row);
-`canonical` checks them and numbers the classes.
+A loader reads one source format into strings: split, text, pair, label, perhaps id, and the place of each
+row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut.
 """
 
 from __future__ import annotations

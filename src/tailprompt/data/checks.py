@@ -13,8 +13,8 @@ SLOTS = {"text", "pair", "mask"}
 
 
 def texts(table: pd.DataFrame, name: str) -> None:
-    """No text, second text or label is empty."""
-    for column in [c for c in ("text", "pair", "label") if c in table]:
+    """No text, second text, label or given id is empty."""
+    for column in [c for c in ("text", "pair", "label", "id") if c in table]:
         empty = table[column].str.strip() == ""
         refuse(
             table,
@@ -54,10 +54,13 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> N
 
 
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
-    """Raise `sentence` with the number and the places of the bad rows, if there are any."""
+    """Raise `sentence` with the number {n} and the {places} of the bad rows, if there are any.
+
+    Not by str.format: a label may hold braces itself.
+    """
     if bad.any():
         places = table.loc[bad, "place" if "place" in table else "id"]
-        raise BadInput(sentence.format(n=int(bad.sum()), places=few(list(places))))
+        raise BadInput(sentence.replace("{n}", str(bad.sum())).replace("{places}", few(list(places))))
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
@@ -74,9 +77,9 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
         raise BadInput(
             f"{path} names no label of the data; it names {few(surplus)}, the data have {few(missing)}"
         )
-    if missing:
-        hint = f"; it names {few(surplus)}, which the data do not have" if surplus else ""
-        raise BadInput(f"{path} lacks words for {len(missing)} labels of the data: {few(missing)}{hint}")
+    hint = f"; it names {few(surplus)}, which the data do not have" if surplus else ""
+    lacking = f"{path} lacks words for {len(missing)} labels of the data: {few(missing)} ({{places}}){hint}"
+    refuse(table, table["label"].isin(missing), lacking)
     if surplus and not absent:
         raise BadInput(
             f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "

@@ -53,12 +53,20 @@ def imbalance(counts: list[int]) -> float:
 
 
 def mean_length(table: pd.DataFrame, language: str | None) -> float:
-    """Mean characters (zh) or white-space words of the texts of all splits."""
+    """Mean characters (zh) or white-space words of both texts, all splits, as GLEE counts.
+
+    A pair that is an entity of the text itself is not counted again.
+    """
 
     def length(texts):
         return texts.str.len() if language == "zh" else texts.str.split().str.len()
 
-    return float(sum(length(table[column]).mean() for column in ("text", "pair") if column in table))
+    columns = ["text"]
+    if "pair" in table and not all(
+        pair in text for text, pair in zip(table["text"], table["pair"], strict=True)
+    ):
+        columns.append("pair")
+    return float(sum(length(table[column]).mean() for column in columns))
 
 
 def shared(first: pd.Series, second: pd.Series) -> int:
@@ -73,7 +81,8 @@ def sentence_of(report: dict) -> str:
     lines = [
         f"{report['dataset']}: {report['title']}" + (f" ({report['note']})" if report["note"] else ""),
         f"  rows        train {rows['train']:,}, dev {rows['dev']:,}, test {rows['test']:,}; "
-        f"{len(report['classes'])} classes, imbalance {report['imbalance']:g}, mean length {report['mean_length']}",
+        f"{len(report['classes'])} classes, imbalance {report['imbalance']:g}, "
+        f"mean length {report['mean_length']}",
         f"  head, tail  {len(head['head'])}, {len(head['tail'])} (test); "
         f"many, medium, few  {len(head['many'])}, {len(head['medium'])}, {len(head['few'])} (train)",
         f"  repeats     in train {report['duplicates']['train']}, test rows also in train "

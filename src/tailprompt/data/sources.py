@@ -24,7 +24,7 @@ from tailprompt.errors import BadInput
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
 GIVE_UP = {400, 401, 403, 404, 405, 410}  # answers that a second attempt will not change
-BROKEN = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError, EOFError)
+BROKEN = (requests.RequestException, EOFError)
 
 
 def offline() -> bool:
@@ -128,7 +128,7 @@ def download(
             sleep(WAIT * 2**attempt if attempt + 1 < attempts else 0)
     else:
         raise BadInput(
-            f"{url} could not be downloaded in {attempts} attempts ({reason}); try again, it goes on from there"
+            f"{url} could not be downloaded in {attempts} attempts ({reason}); try again, it goes on there"
         )
     digest = files.sha256(part)
     if sha256 and digest != sha256:

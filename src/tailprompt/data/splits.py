@@ -27,8 +27,9 @@ def stratified(table: pd.DataFrame, *, shares: dict[str, float], seed: int, alon
     single = sorted(counts[counts == 1].index)
     if single and alone != "train":
         raise BadInput(
-            f"{len(single)} classes have one example ({', '.join(single[:5])}), so they cannot be split into train, "
-            f"{', '.join(shares)}; add examples, merge classes, give a split column, or set singletons: train"
+            f"{len(single)} classes have one example ({', '.join(single[:5])}), so they cannot be split into "
+            f"train, {', '.join(shares)}; add examples, merge classes, give a split column, or set "
+            "singletons: train"
         )
     for label, members in order.groupby("label").groups.items():
         free = len(members) - 1
@@ -50,9 +51,9 @@ def cut(table: pd.DataFrame, changes: dict, classes: int) -> pd.DataFrame:
     """A smaller data set, rows in their old order.
 
     train, dev, test: that many rows of a split, in proportion to the classes, at least two of each or all
-    there are. shots: that many of each class in train and in dev. imbalance: train counts fall
-    exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), where there
-    are as many. sample: seed of the choice (0).
+    there are. shots: that many of each class in train and in dev, or all there are. imbalance: train counts
+    fall exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1).
+    sample: seed of the choice (0).
     """
     seed = changes.get("sample", 0)
     for split in ("train", "dev", "test"):
@@ -80,9 +81,10 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
     """`total` rows: FLOOR a class, the rest by largest remainder (ties: the smaller class id)."""
     least = [min(n, FLOOR) for n in counts]
     if not sum(least) <= total <= sum(counts):
+        present = sum(1 for n in counts if n)
         raise BadInput(
-            f"{split}={total} is not possible: {sum(1 for n in counts if n)} classes with {FLOOR} rows each or all "
-            f"there are need {sum(least)}, and there are {sum(counts)}"
+            f"{split}={total} is not possible: {present} classes with {FLOOR} rows each or all there are "
+            f"need {sum(least)}, and there are {sum(counts)}"
         )
     spare = [n - floor for n, floor in zip(counts, least, strict=True)]
     left = total - sum(least)
@@ -95,14 +97,15 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
 
 
 def exponential(counts: list[int], ratio: float) -> list[int]:
-    """n_max * ratio^(-rank / (classes - 1)), at least 1, never more than there are."""
+    """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that every class can follow."""
     if ratio < 1:
         raise BadInput(f"imbalance={ratio} is not possible: largest class over smallest is 1 or more")
     present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
+    shares = [ratio ** (-rank / max(1, len(present) - 1)) for rank in range(len(present))]
+    largest = min(counts[c] / share for c, share in zip(present, shares, strict=True))
     kept = [0] * len(counts)
-    for rank, c in enumerate(present):
-        share = ratio ** (-rank / max(1, len(present) - 1))
-        kept[c] = min(counts[c], max(1, round(counts[present[0]] * share)))
+    for c, share in zip(present, shares, strict=True):
+        kept[c] = min(counts[c], max(1, round(largest * share)))
     return kept
 
 

@@ -17,7 +17,7 @@ SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val":
 
 
 def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """One file a split (`paths` by split), or one file for all (`paths["all"]`) with or without a split column.
+    """One file a split (`paths` by split), or one for all (`paths["all"]`), with or without a split column.
 
     Returns text, label, place and, where the row's `columns` names them, pair, id and split.
     """
@@ -42,13 +42,19 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     if missing:
         have = known(set(table) - {PLACE})
         raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
+    nested = table[list(columns.values())].map(lambda cell: isinstance(cell, list | dict)).any(axis=1)
+    if nested.any():
+        places = few(list(table.loc[nested, PLACE]))
+        raise BadInput(
+            f"{path}: {nested.sum()} rows hold a list or an object where text is wanted ({places})"
+        )
     out = pd.DataFrame({key: table[name].map(as_text) for key, name in columns.items()})
     return out.assign(**{PLACE: table[PLACE]})
 
 
 def as_text(value) -> str:
     """A cell as text; nothing for null, no decimals for whole numbers (labels read as 1.0)."""
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -1,0 +1,146 @@
+"""The stage that writes a data set and its report."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tailprompt import data, plan
+from tailprompt.data import report
+
+ROOT = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text("utf-8"))
+ROWS = CONFIG["datasets"]
+GLEE = ["cmid", "iflytek", "ctc", "msra", "r52", "ecom", "rte", "boolq"]
+
+
+def prepare(row, tmp_path, name="mine", *extra):
+    command = [sys.executable, "-m", "tailprompt.prepare", "--dataset", json.dumps(row), "--data-dir", "null"]
+    out = tmp_path / "data" / f"{name}.parquet"
+    command += ["--raw", str(tmp_path / "raw"), "--lock", str(tmp_path / "lock"), "--out", str(out), *extra]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    return done, out
+
+
+def mine(tmp_path):
+    rows = [f"the text {i} of {i % 3},{'abc'[i % 3]}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    return {"name": "mine", "title": "Mine", "language": "en", "path": str(tmp_path / "a.csv")}
+
+
+def test_a_users_file_becomes_a_parquet_and_a_report(tmp_path):
+    done, out = prepare(mine(tmp_path), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "train 42, dev 6, test 12" in done.stdout
+    table, classes = data.read(out)
+    data.check(table, classes, "mine")
+    about = json.loads(out.with_suffix(".json").read_text())
+    assert about["dataset"] == "mine" and about["rows"] == {"train": 42, "dev": 6, "test": 12}
+    assert about["counts"]["test"] == [4, 4, 4] and about["mean_length"] == 5
+
+
+def test_preparing_twice_gives_the_same_bytes(tmp_path):
+    _, first = prepare(mine(tmp_path), tmp_path)
+    before = first.read_bytes()
+    _, second = prepare(mine(tmp_path), tmp_path)
+    assert second.read_bytes() == before
+
+
+def test_bad_input_ends_in_one_line_and_no_file(tmp_path):
+    done, out = prepare({**mine(tmp_path), "columns": {"text": "body"}}, tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_fetch_only_writes_no_table(tmp_path):
+    done, out = prepare(mine(tmp_path), tmp_path, "mine", "--fetch-only")
+    assert done.returncode == 0 and "a.csv" in done.stdout and not out.exists()
+
+
+def test_prepare_never_imports_torch():
+    code = "import sys, tailprompt.prepare; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def small():
+    rows = [
+        ("1", "train", 0, "same text"),
+        ("2", "train", 0, "same text"),
+        ("3", "train", 1, "one two three"),
+        ("4", "dev", 0, "same text"),
+        ("5", "test", 1, "same text"),
+        ("6", "test", 0, "other"),
+    ]
+    return pd.DataFrame(rows, columns=["id", "split", "label", "text"])
+
+
+def test_the_report_counts_repeats_shared_texts_conflicts_and_absent_classes():
+    about = report.describe(small(), ["a", "b"], {"language": "en"}, dataset="mine", sources={})
+    assert about["duplicates"] == {"train": 1, "dev": 0, "test": 0}
+    assert about["shared"] == {"train,dev": 1, "train,test": 1, "dev,test": 1}
+    assert about["conflicts"] == 1 and about["absent"] == {"train": [], "dev": [1], "test": []}
+    assert about["singletons"] == [1] and about["imbalance"] == 2 and about["majority"]["train"] == 0.6667
+
+
+def test_length_is_in_characters_for_chinese_and_in_words_else():
+    assert report.mean_length(small(), "en") == pytest.approx((2 * 4 + 3 + 1) / 6)
+    assert report.mean_length(small(), "zh") == pytest.approx((9 * 4 + 13 + 5) / 6)
+
+
+def test_length_counts_a_second_text_but_no_entity_of_the_first():
+    table = small().assign(pair="two words")
+    assert report.mean_length(table, "en") == pytest.approx(4)
+    assert report.mean_length(table.assign(pair=table["text"].str[:2]), "en") == pytest.approx(2)
+
+
+# the rows that ship
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_has_a_known_loader_a_good_template_and_a_verbalizer_without_gaps(name):
+    row = ROWS[name]
+    assert row["loader"] in data.LOADERS
+    paired = "pair" in row.get("columns", {})
+    for key in [k for k in ("template", "template_as_released") if k in row]:
+        data.checks.template(row[key], key, name, paired=paired)
+    words = data.read_words(ROOT / row["verbalizer"])
+    assert words["label"].is_unique and words["words"].is_unique and words["words"].str.strip().ne("").all()
+
+
+def test_the_number_of_classes_is_the_papers():
+    count = {name: len(data.read_words(ROOT / ROWS[name]["verbalizer"])) for name in GLEE}
+    assert count == {
+        "cmid": 36,
+        "iflytek": 119,
+        "ctc": 44,
+        "msra": 26,
+        "r52": 52,
+        "ecom": 2,
+        "rte": 2,
+        "boolq": 2,
+    }
+
+
+def test_downloads_are_pinned_to_a_commit():
+    urls = [
+        entry["url"] for row in ROWS.values() for entry in row.get("files", {}).values() if "url" in entry
+    ]
+    assert all("/935d238fcd1e86817a5e3c6c000ef7e0ec8670de/" in url for url in urls)
+
+
+def test_rows_that_are_not_the_papers_data_say_so():
+    assert all(ROWS[name].get("note") for name in ROWS if name not in GLEE and name != "debian-sections")
+
+
+def test_the_demo_cut_of_the_shipped_set_keeps_every_class_and_the_long_tail(tmp_path):
+    name = "debian-sections@train=1000,dev=300,test=1000"
+    done, out = prepare(plan.dataset_row(CONFIG, name), tmp_path, name)
+    assert done.returncode == 0, done.stderr
+    about = json.loads(out.with_name(f"{name}.json").read_text())
+    assert about["rows"] == {"train": 1000, "dev": 300, "test": 1000} and len(about["classes"]) == 57
+    assert about["absent"] == {"train": [], "dev": [], "test": []} and about["imbalance"] > 30
+    assert 0 < len(about["groups"]["test"]["head"]) < len(about["groups"]["test"]["tail"])
