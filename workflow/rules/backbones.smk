@@ -8,13 +8,13 @@ localrules:
 rule backbone:
     output:
         "results/backbones/{backbone}.json",
-    params:
-        row=backbone_json,
     log:
         "results/backbones/{backbone}.log",
+    priority: 1
     conda:
         "../../envs/torch.yaml"
-    priority: 1
+    params:
+        row=backbone_json,
     shell:
         "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {params.row:q} --out {output:q}"
         " > {log:q} 2>&1"

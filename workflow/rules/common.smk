@@ -27,7 +27,11 @@ BACKBONES = sorted({point.backbone for point in POINTS})
 RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 
 # A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
-path = "" if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method else Path(sys.executable).parent
+path = (
+    ""
+    if DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    else Path(sys.executable).parent
+)
 shell.prefix(
     f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false"
     f" PATH={shlex.quote(f'{path}:' if path else '')}$PATH; "

@@ -13,15 +13,15 @@ rule prepare:
     output:
         table="results/{scale}/data/{dataset}.parquet",
         report="results/{scale}/data/{dataset}.json",
+    log:
+        "results/{scale}/logs/prepare/{dataset}.log",
+    priority: 2  # a fault in any data set shows before hours go into training on another
+    conda:
+        "../../envs/tables.yaml"
     params:
         row=dataset_json,
         folder=config.get("data_dir") or "null",
         raw=raw_folder,
-    log:
-        "results/{scale}/logs/prepare/{dataset}.log",
-    conda:
-        "../../envs/tables.yaml"
-    priority: 2  # a fault in any data set shows before hours go into training on another
     shell:
         "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
         " --raw {params.raw:q} --out {output.table:q} > {log:q} 2>&1"

@@ -3,7 +3,13 @@
 
 rule tabulate:
     input:
-        runs=runs_of("tables", "scores.parquet", "predictions.parquet", "weights.safetensors", "run.json"),
+        runs=runs_of(
+            "tables",
+            "scores.parquet",
+            "predictions.parquet",
+            "weights.safetensors",
+            "run.json",
+        ),
         data=data_of("tables"),
         reported=reported,
         source=sources("tailprompt.tabulate"),
@@ -18,12 +24,12 @@ rule tabulate:
             subcategory="Tables",
             labels={"table": "{name}"},
         ),
-    params:
-        spec=spec_of("tables"),
     log:
         "results/{scale}/logs/tabulate/{paper}/{name}.log",
     conda:
         "../../envs/tables.yaml"
+    params:
+        spec=spec_of("tables"),
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
@@ -31,7 +37,13 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=runs_of("figures", "scores.parquet", "weights.safetensors", "features.parquet", "run.json"),
+        runs=runs_of(
+            "figures",
+            "scores.parquet",
+            "weights.safetensors",
+            "features.parquet",
+            "run.json",
+        ),
         data=data_of("figures"),
         source=sources("tailprompt.draw"),
     output:
@@ -43,12 +55,12 @@ rule draw:
             subcategory="Figures",
             labels={"figure": "{name}"},
         ),
-    params:
-        spec=spec_of("figures"),
     log:
         "results/{scale}/logs/draw/{paper}/{name}.log",
     conda:
         "../../envs/tables.yaml"
+    params:
+        spec=spec_of("figures"),
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"

@@ -13,10 +13,6 @@ rule train:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/features.parquet",
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/curve.csv",
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/run.json",
-    params:
-        settings=settings_of,
-        backbone=backbone_json,
-        start=start_option,
     log:
         "results/{scale}/logs/train/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
     benchmark:
@@ -25,14 +21,20 @@ rule train:
         "../../envs/torch.yaml"
     threads: config["threads"]
     resources:
+        device=DEVICE,  # where a run is computed is no setting of it: a change re-runs nothing
+        slots=SLOTS,
         gpu=gpus,
         mem_mb=lambda wildcards, attempt: 12000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
+    params:
+        settings=settings_of,
+        backbone=backbone_json,
+        start=start_option,
     shell:
         "python -m tailprompt.train --root results/{wildcards.scale}"
         " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
         " --settings {params.settings:q} --backbone {params.backbone:q} {params.start}"
-        " --device {DEVICE} --slots {SLOTS} --threads {threads} > {log:q} 2>&1"
+        " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
 
 
 rule score:
