@@ -94,6 +94,7 @@ TEX = r"""
 \setlength{\tabcolsep}{3pt}
 \caption{<< sheet.caption | text >>.}
 \label{<< sheet.label >>}
+\smallskip
 \begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}
 \begin{tabular}{<< sheet.align | join >>}
 \toprule

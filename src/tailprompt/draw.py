@@ -1,0 +1,57 @@
+"""Draw a figure of a paper: PREFIX.pdf with its fonts inside, and PREFIX.png.
+
+python -m tailprompt.draw --root results/<scale> --spec JSON --out PREFIX
+
+JSON is what `plan.expand` makes of the figure's block, with `paper` and `name`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from tailprompt.errors import named, stage
+from tailprompt.figures import style
+from tailprompt.figures.class_distribution import class_distribution
+from tailprompt.figures.f1_by_frequency import f1_by_frequency
+from tailprompt.figures.features import features
+from tailprompt.figures.weight_norms import weight_norms
+from tailprompt.files import whole
+
+FORMATS = {
+    "pdf": {"CreationDate": None, "ModDate": None},
+    "png": {"Software": None},
+}  # the same bytes each time
+DOTS = 200  # an inch
+
+
+def draw(root: Path, spec: dict, out: Path) -> None:
+    """Write the figure as PDF and PNG."""
+    kind = named(FIGURES, spec["kind"], "kind of figure")
+    with style.plt.rc_context(style.SETTINGS):
+        figure = kind(root, spec)
+        for ending, metadata in FORMATS.items():
+            with whole(out.with_name(f"{out.name}.{ending}")) as temporary:
+                figure.savefig(temporary, format=ending, dpi=DOTS, metadata=metadata)
+        style.plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tailprompt.draw", description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=Path, required=True, help="results of a scale")
+    parser.add_argument("--spec", type=json.loads, required=True, help="the figure's block, filled in")
+    parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
+    chosen = parser.parse_args()
+    draw(chosen.root, chosen.spec, chosen.out)
+
+
+FIGURES = {
+    "class_distribution": class_distribution,
+    "f1_by_frequency": f1_by_frequency,
+    "features": features,
+    "weight_norms": weight_norms,
+}
+
+if __name__ == "__main__":
+    stage(main)

@@ -1,0 +1,64 @@
+"""F1 of classes against how often training saw them, for several methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tailprompt import records
+from tailprompt.figures import style
+
+BINS = 7
+
+
+def f1_by_frequency(root: Path, spec: dict) -> Figure:
+    """A panel for each data set, a line for each method."""
+    reports = records.reports(root, spec)
+    table = records.scores(records.runs(root, spec))
+    table = table[(table.split == "test") & (table.metric == "f1") & table.group.str.startswith("class:")]
+    means = table.groupby(["dataset", "method", "group"]).value.mean()
+    figure, axes = style.panels(len(reports), 2, 2.5, sharey=True)
+    for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
+        for look, method in zip(style.LINES, spec["methods"], strict=False):
+            key = (dataset, method["name"])
+            if key in means.index.droplevel("group"):
+                line(panel, means[key], report, look, style.title(method["title"]))
+        finish(panel, report)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def line(axes: Axes, scores: pd.Series, report: dict, look: dict, label: str) -> None:
+    """Faint dots for classes; the mean F1 of classes of like frequency as a line."""
+    names = [f"class:{name}" for name in report["classes"]]
+    values = 100 * scores.reindex(names).to_numpy(float)
+    counts = np.asarray(report["counts"]["train"], float)
+    kept = (counts > 0) & ~np.isnan(values)
+    centres, means = binned(counts[kept], values[kept])
+    axes.plot(counts[kept], values[kept], look["marker"], color=look["color"], ms=2.2, alpha=0.25, mew=0)
+    axes.plot(centres, means, lw=1.4, ms=4, mec="white", mew=0.4, label=label, **look)
+
+
+def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Geometric mean of counts and mean of values in bins of about as many classes; ties share a bin."""
+    edges = np.unique(np.quantile(counts, np.linspace(0, 1, min(BINS, len(counts)) + 1)))
+    bins = np.searchsorted(edges, counts, side="right").clip(1, max(1, len(edges) - 1))
+    table = pd.DataFrame({"bin": bins, "count": np.log(counts), "value": values})
+    means = table.groupby("bin").mean()
+    return np.exp(means["count"].to_numpy()), means["value"].to_numpy()
+
+
+def finish(axes: Axes, report: dict) -> None:
+    """Scales and words of a panel."""
+    axes.set_xscale("log")
+    axes.set_ylim(-3, 103)
+    axes.set_title(style.title(report["title"]))
+    axes.set_xlabel("training examples of the class")
+    axes.set_ylabel("test F1")
+    if not axes.lines:
+        style.empty(axes)

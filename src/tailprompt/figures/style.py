@@ -1,0 +1,68 @@
+"""How our figures look: colours that the colour-blind tell apart, marks that survive a grey printer."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib
+
+matplotlib.use("agg")  # before pyplot: nothing is shown on a screen
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+WIDTH = 6.3  # inches: the text of an A4 page
+HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
+INK, FAINT = "#222222", "#999999"
+# Okabe and Ito (2008), without yellow and black, each with a line and a mark of its own.
+LINES = [
+    {"color": "#0072B2", "linestyle": "-", "marker": "o"},
+    {"color": "#D55E00", "linestyle": "--", "marker": "s"},
+    {"color": "#009E73", "linestyle": "-.", "marker": "^"},
+    {"color": "#CC79A7", "linestyle": ":", "marker": "D"},
+    {"color": "#E69F00", "linestyle": (0, (5, 1)), "marker": "v"},
+    {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
+]
+SETTINGS = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # fonts go in whole, as TrueType
+    "figure.constrained_layout.use": True,
+    "hatch.linewidth": 0.4,
+}
+
+
+def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels, at most `across` in a row, each `height` inches high."""
+    columns = min(count, across) or 1
+    rows = max(1, math.ceil(count / columns))
+    width = WIDTH if columns > 1 else WIDTH * 0.75
+    figure, grid = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **shared)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return figure, axes[:count]
+
+
+def printable(name: str, place: int) -> str:
+    """A class's name if the font can print it, else its id: no boxes in place of Chinese."""
+    return name if all(ord(letter) < 0x2E80 for letter in name) else f"class {place}"
+
+
+def title(text: str) -> str:
+    """A method's or data set's title for a figure."""
+    text = text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
+    return printable(text, 0)
+
+
+def empty(axes: Axes, words: str = "not run") -> None:
+    """A panel that has nothing to show says so."""
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
