@@ -44,10 +44,14 @@ def dispatch(arguments: list[str]) -> None:
 def configfiles(command: str, arguments: list[str]) -> list[str]:
     """The scale files of a command line, in a folder that is the project's."""
     parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
-    parser.add_argument("--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated")
+    parser.add_argument(
+        "--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated"
+    )
     files = parser.parse_args(arguments).configfile
     if not Path("Snakefile").is_file():
-        raise BadInput(f"there is no Snakefile in {Path.cwd()}; run tailprompt {command} in the project's folder")
+        raise BadInput(
+            f"there is no Snakefile in {Path.cwd()}; run tailprompt {command} in the project's folder"
+        )
     return files
 
 

@@ -35,7 +35,11 @@ def installed() -> list[str]:
     try:
         listing = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
-        return [path.name[6:] for path in sorted(Path("/dev").glob("nvidia*")) if re.fullmatch(r"nvidia\d+", path.name)]
+        return [
+            path.name[6:]
+            for path in sorted(Path("/dev").glob("nvidia*"))
+            if re.fullmatch(r"nvidia\d+", path.name)
+        ]
     return listing.split()
 
 
@@ -49,7 +53,9 @@ def free(device: str, *, slots: int = 1, pause: float = 2.0) -> Iterator[str]:
     """
     cards = visible() if device != "cpu" else []
     if device == "cuda" and not cards:
-        raise BadInput("device is 'cuda' but no card is visible; set device to auto or cpu, or CUDA_VISIBLE_DEVICES")
+        raise BadInput(
+            "device is 'cuda' but no card is visible; set device to auto or cpu, or CUDA_VISIBLE_DEVICES"
+        )
     if not cards or "SLURM_JOB_ID" in os.environ:
         yield "cuda" if cards else "cpu"
         return
@@ -75,7 +81,9 @@ def wait(cards: list[str], slots: int, pause: float) -> tuple[str, int]:
                 if lock is not None:
                     return card, lock
         if not told:
-            print(f"all {len(cards)} card(s) x {slots} slot(s) are taken; waiting", file=sys.stderr, flush=True)
+            print(
+                f"all {len(cards)} card(s) x {slots} slot(s) are taken; waiting", file=sys.stderr, flush=True
+            )
             told = True
         time.sleep(pause)
 

@@ -65,7 +65,9 @@ class OneOfEach(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = [key for key in keys if keys.count(key) > 1]
         if twice:
-            raise yaml.YAMLError(f"key '{twice[0]}' is given twice, the second time near line {node.start_mark.line + 1}")
+            raise yaml.YAMLError(
+                f"key '{twice[0]}' is given twice, the second time near line {node.start_mark.line + 1}"
+            )
         return super().construct_mapping(node, deep)
 
 
@@ -86,7 +88,9 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
         raise BadInput(f"{origin(layers, error)}: {sentence(error)}")
 
 
-def check_settings(config: dict, points: Iterable[plan.Point], root: str | Path = ".") -> dict[plan.Point, dict]:
+def check_settings(
+    config: dict, points: Iterable[plan.Point], root: str | Path = "."
+) -> dict[plan.Point, dict]:
     """The settings of each point; raises BadInput naming the first point whose settings the schema refuses."""
     rules = validator("settings", str(Path(root, SCHEMAS)))
     found = {}

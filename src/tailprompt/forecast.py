@@ -59,12 +59,18 @@ def table(config: dict, points: list[plan.Point], done: dict, root: Path) -> lis
         left = sum(seconds_of(config, point, done, root) for point in members if point not in done) / 3600
         rows.append((*cell, *map(str, (len(methods), len(seeds), len(members), here)), f"{left:.1f}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def seconds_of(config: dict, point: plan.Point, done: dict[plan.Point, float], root: Path) -> float:
     """Seconds a run will take: the median of finished ones on the same data and backbone, else the rule."""
-    same = [seconds for run, seconds in done.items() if (run.backbone, run.dataset) == (point.backbone, point.dataset)]
+    same = [
+        seconds
+        for run, seconds in done.items()
+        if (run.backbone, run.dataset) == (point.backbone, point.dataset)
+    ]
     return median(same) if same else by_rule(config, point, root)
 
 
@@ -89,9 +95,13 @@ def megabytes(row: dict, root: Path) -> float:
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
     """What is still to be downloaded, and what has no stated size."""
     rows = {name: config["backbones"][name] for name in backbones}
-    missing = [n for n, row in rows.items() if "hub" in row and not (root / f"results/backbones/{n}.json").is_file()]
+    missing = [
+        n for n, row in rows.items() if "hub" in row and not (root / f"results/backbones/{n}.json").is_file()
+    ]
     weights = sum(rows[name].get("megabytes", 0) for name in missing) / 1000
-    entries = [entry for name in sorted({plan.parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)]
+    entries = [
+        entry for name in sorted({plan.parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)
+    ]
     size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
     unknown = sum("bytes" not in entry for entry in entries)
     more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
@@ -107,7 +117,11 @@ def wanted(config: dict, name: str, root: Path) -> list[dict]:
     remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
     raw = root / "results/raw" / name
     here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
-    return [] if config.get("data_dir") else [entry for entry, have in zip(remote, here, strict=True) if not have]
+    return (
+        []
+        if config.get("data_dir")
+        else [entry for entry, have in zip(remote, here, strict=True) if not have]
+    )
 
 
 def hours(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:
@@ -118,6 +132,8 @@ def hours(config: dict, points: list[plan.Point], done: dict, root: Path) -> lis
     total = sum(seconds_of(config, point, done, root) for point in left) / 3600
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
-    line = f"time: {total:.1f} hours for {count(len(left), 'run')} one after another; divide by the runs at once"
+    line = (
+        f"time: {total:.1f} hours for {count(len(left), 'run')} one after another; divide by the runs at once"
+    )
     source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
     return [line, f"  ({source}; {guessed} by rule: {RULE})" if guessed else f"  ({source})"]

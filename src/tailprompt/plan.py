@@ -147,11 +147,9 @@ def figure_spec(config: dict, paper: str, figure: str) -> dict:
 def made(config: dict, what: str) -> list[tuple[str, str]]:
     """(paper, name) of each table or figure that this scale makes: those it lists, else all."""
     chosen = []
-    for paper in config["make"]:
-        listed = config["make"][paper].get(what)
-        chosen += [
-            (paper, name) for name in (config["papers"][paper].get(what, {}) if listed is None else listed)
-        ]
+    for paper, limits in config["make"].items():
+        everything = named(config["papers"], paper, "paper").get(what, {})
+        chosen += [(paper, name) for name in limits.get(what, everything)]
     return chosen
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 
 @cache
-def sources(module: str, root: str = "src") -> list[str]:
+def sources(module: str, root: str = "src", *, without: str | None = None) -> list[str]:
     """Files below `root` that `module` imports, directly or not, with itself; sorted.
 
+    without: a package that is not followed, where only one of its modules matters and is asked for apart.
     Imports inside functions count. Raises FileNotFoundError when the module itself is not there.
     """
     if not file_of(module, root):
@@ -22,7 +23,8 @@ def sources(module: str, root: str = "src") -> list[str]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in found and file_of(name, root):
+        left_out = without is not None and f"{name}.".startswith(f"{without}.")
+        if name not in found and not left_out and file_of(name, root):
             found.add(name)
             waiting += imported(name, root)
     return sorted(str(file_of(name, root)) for name in found)

@@ -111,6 +111,17 @@ def spec_of(what):
     return lambda wildcards: as_json(SHOWN[what, wildcards.paper, wildcards.name])
 
 
+def code_of(what, stage, package):
+    """A function from wildcards to the code that makes a table or figure: the stage's, and its kind's alone."""
+
+    def paths(wildcards):
+        kind = SHOWN[what, wildcards.paper, wildcards.name]["kind"]
+        shared = sources(f"tailprompt.{stage}", without=f"tailprompt.{package}")
+        return sorted({*shared, *sources(f"tailprompt.{package}.{kind}")})
+
+    return paths
+
+
 def runs_of(what, *files):
     """A function from wildcards to these files of each run that a table or figure takes."""
 

@@ -12,7 +12,7 @@ rule tabulate:
         ),
         data=data_of("tables"),
         reported=reported,
-        source=sources("tailprompt.tabulate"),
+        source=code_of("tables", "tabulate", "tables"),
     output:
         "results/{scale}/tables/{paper}/{name}.tex",
         "results/{scale}/tables/{paper}/{name}.md",
@@ -45,7 +45,7 @@ rule draw:
             "run.json",
         ),
         data=data_of("figures"),
-        source=sources("tailprompt.draw"),
+        source=code_of("figures", "draw", "figures"),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",
         report(

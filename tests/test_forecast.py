@@ -1,0 +1,50 @@
+"""`tailprompt plan`: what a scale runs, downloads and costs, true to the plan and to what is done."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tailprompt import __main__, config, plan
+from tailprompt.errors import BadInput
+from tailprompt.forecast import forecast
+
+
+def scale(file):
+    return config.load(config.read(file), file)
+
+
+def test_the_papers_scale_is_all_cells_of_tables_2_3_and_5_with_five_seeds(tmp_path):
+    text = forecast(scale("config/paper.yaml"), tmp_path)
+    assert "375 runs, 0 of them done" in text and "0.85 GB of weights" in text and "by rule" in text
+
+
+def test_the_demo_downloads_nothing():
+    assert "to download: 0.00 GB (" in forecast(scale("config/demo.yaml"))
+
+
+def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
+    demo = scale("config/demo.yaml")
+    points = plan.all_points(demo)
+    run = tmp_path / "results/demo/runs" / points[0].path
+    run.mkdir(parents=True)
+    (run / "run.json").write_text(json.dumps({"seconds": 3600.0}))
+    text = forecast(demo, tmp_path)
+    assert "1 of them done" in text and f"time: {len(points) - 1:.1f} hours" in text and "by rule" not in text
+
+
+def test_the_command_names_the_known_ones():
+    with pytest.raises(BadInput, match="known: .*fetch.*plan"):
+        __main__.dispatch(["plann"])
+
+
+def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="no Snakefile"):
+        __main__.dispatch(["plan"])
+
+
+def test_planning_imports_no_torch():
+    code = "import sys; from tailprompt.__main__ import dispatch; dispatch(['plan']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -1,0 +1,55 @@
+"""Who may import whom: concepts know no stages, and whatever plans or reports knows no torch."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tailprompt.sources import imported, sources
+
+PACKAGE = Path("src/tailprompt")
+ORDER = [  # a line may import from the lines above it, and a package from itself
+    "__init__ errors files sources",
+    "plan losses samplers metrics inject sheet cards data",
+    "backbones bootstrap config encode forecast prepare records score tuners typeset",
+    "heads claims loop",
+    "compose figures tables",
+    "draw predict pretrain tabulate train",
+    "__main__",
+]
+RANK = {name: rank for rank, line in enumerate(ORDER) for name in line.split()}
+MODULES = sorted(
+    str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
+)
+HEAVY = {"torch", "transformers", "timm", "torchvision", "safetensors.torch"}
+
+
+def part(module: str) -> str:
+    """`data` for tailprompt.data.tables."""
+    return module.removeprefix("tailprompt.").split(".")[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_up_the_order(module):
+    assert part(module) in RANK, f"give {module} its place in ORDER"
+    name = f"tailprompt.{module.removesuffix('.__init__').removesuffix('__init__')}".rstrip(".")
+    ours = {part(other) for other in imported(name) if other.startswith("tailprompt.")} & RANK.keys()
+    below = {other for other in ours - {part(module)} if RANK[other] >= RANK[part(module)]}
+    assert not below, f"{module} imports {', '.join(below)}"
+
+
+@pytest.mark.parametrize(
+    "stage", ["plan", "config", "forecast", "cards", "prepare", "score", "tabulate", "draw"]
+)
+def test_only_training_knows_torch(stage):
+    for file in sources(f"tailprompt.{stage}"):
+        for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            heavy = {name for name in names if name in HEAVY or name.split(".")[0] in HEAVY}
+            assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
+
+
+def test_the_plan_needs_the_standard_library_only():
+    files = [Path(file) for file in sources("tailprompt.plan")]
+    assert {file.name for file in files} == {"__init__.py", "errors.py", "plan.py"}

@@ -1,0 +1,118 @@
+"""Points, their settings in order, the sweep grammar, and what each scale runs."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tailprompt import config, plan
+from tailprompt.errors import BadInput
+from tailprompt.plan import Point
+
+
+def scale(name):
+    file = f"config/{name}.yaml"
+    return config.load(config.read(file), file)
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return scale("paper")
+
+
+POINT = Point("glee", "bert-base-chinese", "cmid", "cls-tanh", 775)
+
+
+def test_a_points_path_names_it_and_back():
+    assert POINT.path == "glee/bert-base-chinese/cmid/cls-tanh/775"
+    assert Point.at(POINT.path) == POINT
+
+
+@pytest.mark.parametrize(
+    "name, base, changes",
+    [
+        ("prompt", "prompt", {}),
+        ("prompt@lr=1e-4,loss=focal", "prompt", {"lr": 1e-4, "loss": "focal"}),
+        ("cmid@shots=32,sample=10", "cmid", {"shots": 32, "sample": 10}),
+        ("a@tied=false", "a", {"tied": False}),
+    ],
+)
+def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, changes):
+    assert plan.parse(name) == (base, changes)
+
+
+@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c"])
+def test_a_change_without_key_or_value_is_refused(name):
+    with pytest.raises(BadInput, match="key=value"):
+        plan.parse(name)
+
+
+def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
+    layers = [
+        {"methods": {"default": {"gamma": 1.0}}},
+        {"datasets": {"cmid": {"max_length": 2}}},
+        {"protocols": {"glee": {"settings": {"gamma": 3.0}}}},
+        {"backbones": {"bert-base-chinese": {"settings": {"gamma": 4.0}}}},
+        {"methods": {"cls-tanh": {"gamma": 5.0}}},
+        {"protocols": {"glee": {"datasets": {"cmid": {"gamma": 6.0}}}}},
+        {"protocols": {"glee": {"cells": {"cmid": {"cls-tanh": {"gamma": 7.0}}}}}},
+    ]
+    seen = []
+    for layer in layers:
+        paper = config.merge(paper, layer)
+        seen.append(plan.settings(paper, POINT)["gamma"])
+    assert seen == [1.0, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert plan.settings(paper, replace(POINT, method="cls-tanh@gamma=8"))["gamma"] == 8
+    assert plan.settings(paper, POINT)["max_length"] == 2
+
+
+def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):
+    with pytest.raises(BadInput, match="no setting gama; known: .*gamma"):
+        plan.settings(paper, replace(POINT, method="cls-tanh@gama=2"))
+
+
+def test_a_title_is_no_setting(paper):
+    changed = config.merge(paper, {"methods": {"cls-tanh": {"title": "Another"}}})
+    assert plan.settings(changed, POINT) == plan.settings(paper, POINT)
+
+
+def test_the_few_shot_cells_have_the_scripts_own_settings(paper):
+    rte = plan.settings(paper, Point("glee", "bert-base-uncased", "rte", "prompt", 775))
+    assert (rte["lr"], rte["batch"], rte["select"]) == (3e-5, 2, "accuracy")
+
+
+def test_a_start_names_what_differs_and_is_run_too(paper):
+    start = {"method": "cls-tanh", "seed": 0}
+    changed = config.merge(paper, {"methods": {"prompt": {"start": start}}})
+    prompt = replace(POINT, method="prompt")
+    assert plan.start_of(changed, prompt) == replace(POINT, seed=0)
+    assert plan.start_of(changed, POINT) is None
+    assert replace(POINT, seed=0) in plan.all_points(changed)
+
+
+def test_a_grid_is_one_run_for_each_value(paper):
+    block = paper["papers"]["mine"]["tables"]["table2"] | {"sets": "few_shot", "methods": ["prompt"]}
+    runs = {point.method for point in plan.points(plan.expand(paper, block))}
+    assert runs == {"prompt@lr=1e-05", "prompt@lr=3e-05", "prompt@lr=0.0001"}
+    rates = {plan.settings(paper, replace(POINT, method=method))["lr"] for method in runs}
+    assert rates == {1e-5, 3e-5, 1e-4}
+
+
+def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(paper):
+    for table, cells in {"table2": 5 * 5, "table3": 5 * 11, "table5": 3 * 5}.items():
+        block = plan.shown(paper)["tables", "glee", table]
+        assert len(plan.points(block)) == 5 * cells
+    points = plan.all_points(paper)
+    assert len(points) == len(set(points)) == 5 * (5 * 12 + 3 * 5)
+    assert set(Counter(point.seed for point in points)) == {775, 776, 777, 778, 779}
+
+
+def test_the_demo_runs_five_methods_twice_on_what_ships():
+    demo = scale("demo")
+    points = plan.all_points(demo)
+    assert len(points) == 10 and {plan.parse(point.dataset)[0] for point in points} == {"debian-sections"}
+    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in plan.all_datasets(demo))
+
+
+def test_the_mini_scale_runs_all_twelve_methods_three_times_on_four_sets():
+    assert len(plan.all_points(scale("mini"))) == 12 * 3 * 4
