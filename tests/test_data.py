@@ -275,9 +275,16 @@ def test_an_imbalance_is_reached_as_near_as_whole_rows_allow(counts, ratio):
     assert (min(kept) - 0.51) * ratio <= max(kept) <= (min(kept) + 0.51) * ratio + 1
 
 
-def test_an_imbalance_below_one_is_refused():
-    with pytest.raises(BadInput, match="1 or more"):
-        splits.exponential([5, 5], 0.5)
+@pytest.mark.parametrize("change", [{"imbalance": 0.5}, {"shots": 0}, {"train": "all"}, {"sample": -1}])
+def test_a_cut_that_is_no_number_from_one_is_refused(change):
+    with pytest.raises(BadInput, match="a cut takes numbers from 1"):
+        splits.cut(canonical([5, 5]), change, 2)
+
+
+def test_shares_that_leave_nothing_to_train_are_refused(tmp_path):
+    refused(
+        separated(tmp_path / "a.csv", examples(20)), "leave some to train", shares={"dev": 0.5, "test": 0.5}
+    )
 
 
 # verbalizers and templates
@@ -395,6 +402,14 @@ def test_a_byte_of_another_encoding_is_named_with_its_line(tmp_path):
     assert table["text"].str.startswith("café").all()
 
 
+def test_an_encoding_that_does_not_exist_is_named(tmp_path):
+    refused(separated(tmp_path / "a.csv", examples(4)), "no encoding 'utf9'", encoding="utf9")
+
+
+def test_one_class_is_refused(tmp_path):
+    refused(separated(tmp_path / "a.csv", examples(20, ["ham"])), "one class only, ham")
+
+
 def test_ragged_rows_are_all_named_at_once(tmp_path):
     refused(save(tmp_path / "a.csv", "text,label\nx,a\na, b,c\nd\n"), "2 rows", "2 fields", "lines 3, 4")
 
@@ -419,6 +434,7 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path):
 
 def test_an_empty_file_and_an_unknown_format_are_refused(tmp_path):
     refused(save(tmp_path / "a.csv", "text,label\n"), "no rows")
+    refused(save(tmp_path / "b.csv", ""), "is empty")
     refused(save(tmp_path / "a.xlsx", "x"), "unknown file format", "parquet")
 
 

@@ -129,6 +129,11 @@ def test_a_wrong_digest_leaves_nothing_behind(server, tmp_path):
 def test_a_digest_that_no_one_stated_is_recorded_and_enforced_from_then_on(server, tmp_path):
     find(row(server), tmp_path)
     assert json.loads((tmp_path / "lock.json").read_text()) == {url(server): DIGEST}
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock") == [
+        ".lock",
+        "lock.json",
+        "raw",
+    ]
     (tmp_path / "raw" / "f.tsv").write_bytes(b"changed")
     with pytest.raises(BadInput, match=f"expected {DIGEST}"):
         find(row(server), tmp_path)

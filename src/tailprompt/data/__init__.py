@@ -75,7 +75,7 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     if not shares:
         return table
     options = {"seed": row.get("split_seed", 0), "alone": row.get("singletons", "refuse")}
-    return stratified(table, shares=shares, **options)
+    return stratified(table, row["name"], shares=shares, **options)
 
 
 def in_order(labels: pd.Series) -> list[str]:

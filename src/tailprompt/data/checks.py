@@ -39,6 +39,8 @@ def splits(table: pd.DataFrame, name: str) -> None:
 
 def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> None:
     """Every label is a class, and no dev or test label is one that training never sees."""
+    if len(classes) < 2:
+        raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
     unknown = ~table["label"].isin(classes)
     wrong = few([f"'{label}'" for label in sorted(set(table.loc[unknown, "label"]))])
     refuse(

@@ -106,7 +106,8 @@ def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
         expected = entry.get("sha256") or locked(lock).get(entry["url"])
         digest = download(entry["url"], path, sha256=expected)
         if not expected:
-            record(lock, entry["url"], digest)
+            with FileLock(path.parent.parent / ".lock"):  # other data sets may record theirs at once
+                record(lock, entry["url"], digest)
     return path
 
 
@@ -182,6 +183,4 @@ def locked(lock: Path) -> dict[str, str]:
 
 def record(lock: Path, url: str, digest: str) -> None:
     """Add one digest to the lock file."""
-    Path(lock).parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{lock}.lock"):
-        files.write_json(lock, dict(sorted({**locked(lock), url: digest}.items())))
+    files.write_json(lock, dict(sorted({**locked(lock), url: digest}.items())))

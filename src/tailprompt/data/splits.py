@@ -13,30 +13,31 @@ from tailprompt.errors import BadInput
 FLOOR = 2  # rows of a class that a proportional cut leaves, or all there are
 
 
-def stratified(table: pd.DataFrame, *, shares: dict[str, float], seed: int, alone: str) -> pd.DataFrame:
-    """Move `shares` of every class of the training rows to the splits that are still to be made.
+def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed: int, alone: str):
+    """The table with `shares` of every class of its training rows moved to the splits still to be made.
 
     table: text, label (str), split. shares: {"dev": 0.1, "test": 0.2}, those to be made. Of a class with
     fewer rows than splits, test is served first and dev last. A class with one example is refused, or kept
     in train if `alone` is "train".
     """
+    if sum(shares.values()) >= 1 or min(shares.values()) <= 0:
+        raise BadInput(f"'{name}': shares must be above 0 and leave some to train, not {shares}")
     table = table.copy()
     keys = table["text"] + "\0" + table.get("pair", "")
     order = ranked(table.assign(key=keys)[table["split"] == "train"], seed)
-    counts = order["label"].value_counts()
-    single = sorted(counts[counts == 1].index)
+    classes = order.groupby("label").groups  # label -> rows, in that order
+    single = sorted(label for label, members in classes.items() if len(members) == 1)
     if single and alone != "train":
         raise BadInput(
-            f"{len(single)} classes have one example ({', '.join(single[:5])}), so they cannot be split into "
-            f"train, {', '.join(shares)}; add examples, merge classes, give a split column, or set "
-            "singletons: train"
+            f"'{name}': {len(single)} classes have one example ({', '.join(single[:5])}) and cannot be split into "
+            f"train, {', '.join(shares)}; add some, merge classes, give a split column, or set singletons: train"
         )
-    for label, members in order.groupby("label").groups.items():
-        free = len(members) - 1
+    for members in classes.values():
+        total = len(members)
         for split in sorted(shares, reverse=True):  # test before dev
-            n = min(free, max(1, round(shares[split] * counts[label])))
+            n = min(len(members) - 1, max(1, round(shares[split] * total)))
             table.loc[members[:n], "split"] = split
-            members, free = members[n:], free - n
+            members = members[n:]
     return table
 
 
@@ -55,6 +56,9 @@ def cut(table: pd.DataFrame, changes: dict, classes: int) -> pd.DataFrame:
     fall exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1).
     sample: seed of the choice (0).
     """
+    wrong = {k: v for k, v in changes.items() if isinstance(v, str) or v < (k != "sample")}
+    if wrong:
+        raise BadInput(f"a cut takes numbers from 1 (sample: from 0), not {wrong}")
     seed = changes.get("sample", 0)
     for split in ("train", "dev", "test"):
         counts = (
@@ -98,8 +102,6 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
 
 def exponential(counts: list[int], ratio: float) -> list[int]:
     """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that every class can follow."""
-    if ratio < 1:
-        raise BadInput(f"imbalance={ratio} is not possible: largest class over smallest is 1 or more")
     present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
     shares = [ratio ** (-rank / max(1, len(present) - 1)) for rank in range(len(present))]
     largest = min(counts[c] / share for c, share in zip(present, shares, strict=True))

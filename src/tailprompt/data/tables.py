@@ -86,6 +86,10 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
     data = plain(path)
     try:
         return data.decode(encoding)
+    except LookupError:
+        raise BadInput(
+            f"{path}: there is no encoding '{encoding}'; known are utf-8, gb18030, latin-1, ..."
+        ) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         wanted = encoding.removesuffix("-sig").upper()
@@ -98,7 +102,9 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
 def read_separated(path: Path, encoding: str, separator: str) -> pd.DataFrame:
     """Rows of a CSV or TSV file with a header, double quotes as quotes."""
     lines = separated_lines(path, encoding, separator)
-    header = lines[0][1] if lines else []
+    if not lines:
+        raise BadInput(f"{path} is empty; it needs a header and rows")
+    header = lines[0][1]
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
         raise BadInput(f"{path}: the header names {known(repeated)} twice")
