@@ -29,8 +29,9 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
     single = sorted(label for label, members in classes.items() if len(members) == 1)
     if single and alone != "train":
         raise BadInput(
-            f"'{name}': {len(single)} classes have one example ({', '.join(single[:5])}) and cannot be split into "
-            f"train, {', '.join(shares)}; add some, merge classes, give a split column, or set singletons: train"
+            f"'{name}': {len(single)} classes have one example ({', '.join(single[:5])}) and cannot be split "
+            f"into train, {', '.join(shares)}; add some, merge classes, give a split column, or set "
+            "singletons: train"
         )
     for members in classes.values():
         total = len(members)
