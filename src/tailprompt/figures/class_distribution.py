@@ -25,12 +25,16 @@ def bars(axes: Axes, report: dict) -> None:
     """Classes from the most to the least frequent, on a log scale; head and tail as the tables score them."""
     counts = np.asarray(report["counts"]["train"])
     order = np.argsort(-counts, kind="stable")
-    for group, colour, hatch in (("head", style.HEAD, ""), ("tail", style.TAIL, "/////")):
-        ids = report["groups"]["test"][group]
+    groups = {group: report["groups"]["test"][group] for group in ("head", "tail")}
+    groups["not in test"] = sorted(set(range(len(counts))) - {*groups["head"], *groups["tail"]})
+    looks = zip(groups.items(), (style.HEAD, style.TAIL, style.FAINT), ("", "/////", "....."), strict=True)
+    for (group, ids), colour, hatch in looks:
         places = np.flatnonzero(np.isin(order, ids))
-        look = {"width": 0.85, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
-        axes.bar(places, counts[order][places], label=f"{group} ({len(ids)} classes)", **look)
+        if len(places):
+            look = {"width": 0.85, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+            axes.bar(1 + places, counts[order][places], label=f"{group} ({len(ids)} classes)", **look)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(style.PLAIN)
     axes.set_ylim(0.7)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("class, from the most to the least frequent")

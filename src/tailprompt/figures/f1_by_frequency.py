@@ -28,8 +28,7 @@ def f1_by_frequency(root: Path, spec: dict) -> Figure:
             if key in means.index.droplevel("group"):
                 line(panel, means[key], report, look, style.title(method["title"]))
         finish(panel, report)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    style.legend(figure)
     return figure
 
 
@@ -56,6 +55,7 @@ def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def finish(axes: Axes, report: dict) -> None:
     """Scales and words of a panel."""
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(style.PLAIN)
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("training examples of the class")

@@ -10,6 +10,7 @@ matplotlib.use("agg")  # before pyplot: nothing is shown on a screen
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.ticker import StrMethodFormatter  # noqa: E402
 
 WIDTH = 6.3  # inches: the text of an A4 page
 HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
@@ -23,6 +24,7 @@ LINES = [
     {"color": "#E69F00", "linestyle": (0, (5, 1)), "marker": "v"},
     {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
 ]
+PLAIN = StrMethodFormatter("{x:,.0f}")  # 1,000 on a log axis
 SETTINGS = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 7.5,
@@ -50,6 +52,18 @@ def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, li
     for spare in axes[count:]:
         spare.set_axis_off()
     return figure, axes[:count]
+
+
+def legend(figure: Figure) -> None:
+    """One legend below all panels, each entry once."""
+    entries = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= {
+            label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries
+        }
+    if entries:
+        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=3)
 
 
 def printable(name: str, place: int) -> str:

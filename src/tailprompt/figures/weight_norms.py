@@ -28,6 +28,7 @@ def weight_norms(root: Path, spec: dict) -> Figure:
         panel.set_title(style.title(name + method["title"]), fontsize=6.5)
     figure.supxlabel("class, from the most to the least frequent in training", fontsize=7.5)
     figure.supylabel("norm / mean norm" if spec.get("normalised") else "norm", fontsize=7.5)
+    style.legend(figure)
     return figure
 
 
@@ -42,12 +43,12 @@ def curve(axes: Axes, runs: pd.DataFrame, report: dict, *, normalised: bool) -> 
     norms = norms / norms.mean(axis=1, keepdims=True) if normalised else norms
     values = norms.mean(axis=0)[order]
     head = np.isin(order, report["groups"]["test"]["head"])
-    places = np.arange(len(order))
-    axes.plot(places[head], values[head], "s", ms=2.2, color=style.HEAD, alpha=0.7, mew=0)
-    axes.plot(places[~head], values[~head], "o", ms=2.0, color=style.TAIL, alpha=0.8, mew=0)
+    places = 1 + np.arange(len(order))
+    axes.plot(places[head], values[head], "s", ms=2.4, color=style.HEAD, mew=0, label="head class")
+    axes.plot(places[~head], values[~head], "o", ms=2.2, color=style.TAIL, mew=0, label="tail class")
     window = max(3, len(order) // 8) | 1
     smooth = pd.Series(values).rolling(window, center=True, min_periods=window // 2 + 1).median()
-    axes.plot(places, smooth, color=style.INK, lw=1.2)
+    axes.plot(places, smooth, color=style.INK, lw=1.0, label="running median")
     kept = counts > 0
     slope = np.polyfit(np.log(counts[kept]), np.log(norms.mean(axis=0)[kept]), 1)[0]
     words = f"slope {slope:+.3f}".replace("-", "\u2212")

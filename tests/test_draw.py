@@ -1,0 +1,83 @@
+"""Figures: drawn for whatever was run, the same bytes each time, fonts inside, no boxes for Chinese."""
+
+import made_up
+import numpy as np
+import pytest
+from blocks import block, results
+
+from tailprompt import draw
+from tailprompt.errors import BadInput
+from tailprompt.figures import style
+from tailprompt.figures.f1_by_frequency import binned
+from tailprompt.figures.features import features
+
+METHODS = ["cls-tanh", "cls-tanh-focal", "prompt"]
+BLOCKS = {
+    "class_distribution": {"methods": []},
+    "weight_norms": {"methods": METHODS, "normalised": True},
+    "features": {"methods": METHODS, "classes": ["earn", "\u5feb\u9012"], "features": 10},
+    "f1_by_frequency": {"methods": METHODS},
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return results(tmp_path_factory.mktemp("figures"), block("any", METHODS, seeds=[1, 2]))
+
+
+def figure(kind, **changes):
+    return block(kind, seeds=[1, 2], name=kind, **BLOCKS[kind]) | changes
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_each_kind_is_drawn_as_pdf_and_png(root, tmp_path, kind):
+    draw.draw(root, figure(kind), tmp_path / kind)  # a missing glyph would warn, and warnings are errors
+    pdf = (tmp_path / f"{kind}.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf
+    assert b"CreationDate" not in pdf
+    assert (tmp_path / f"{kind}.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_the_same_figure_is_the_same_bytes(root, tmp_path):
+    for name in ("a", "b"):
+        draw.draw(root, figure("class_distribution"), tmp_path / name)
+    for ending in ("pdf", "png"):
+        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["weight_norms", "features", "f1_by_frequency"])
+def test_what_was_not_run_is_said_in_its_panel(tmp_path, kind):
+    made_up.data(tmp_path)
+    with style.plt.rc_context(style.SETTINGS):
+        drawn = draw.FIGURES[kind](tmp_path, figure(kind))
+    words = [text.get_text() for axes in drawn.axes for text in axes.texts]
+    style.plt.close(drawn)
+    assert set(words) == {"not run"}
+
+
+def test_a_class_that_the_data_lack_is_one_sentence(root):
+    with pytest.raises(BadInput, match="'perl' is no class of made"):
+        features(root, figure("features", classes=["perl"]))
+
+
+def test_an_unknown_kind_is_one_sentence(root, tmp_path):
+    with pytest.raises(BadInput, match="unknown kind of figure 'pie'"):
+        draw.draw(root, block("pie"), tmp_path / "x")
+
+
+def test_chinese_classes_go_by_their_id():
+    assert style.printable("\u5feb\u9012", 3) == "class 3"
+    assert style.printable("tea & co_1", 4) == "tea & co_1"
+
+
+def test_bins_hold_about_as_many_classes_and_ties_stay_together():
+    counts = np.array([1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 256], float)
+    centres, means = binned(counts, np.arange(12.0))
+    assert centres[0] == pytest.approx(1.0) and means[0] == 1.5
+    assert list(centres) == sorted(centres)
+
+
+def test_one_class_makes_one_bin():
+    centres, means = binned(np.array([5.0]), np.array([40.0]))
+    assert centres == pytest.approx([5.0]) and means == pytest.approx([40.0])

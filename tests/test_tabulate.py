@@ -1,0 +1,251 @@
+"""Tables: reported beside ours, what is missing or mixed said, and files that compile."""
+
+import shutil
+import subprocess
+import sys
+
+import made_up
+import numpy as np
+import pandas as pd
+import pytest
+from blocks import block, results
+
+from tailprompt import records, score, sheet, tabulate, typeset
+from tailprompt.errors import BadInput
+from tailprompt.tables.scores import scores
+from tailprompt.tables.statistics import statistics
+
+METRICS = {"metrics": ["accuracy/all", "f1/all", "f1/head", "f1/tail"], "average": True}
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch):
+    monkeypatch.setattr("tailprompt.bootstrap.DRAWS", 200)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Two methods, three seeds, a data set that no paper prints."""
+    spec = block("scores", **METRICS)
+    return results(tmp_path_factory.mktemp("plain"), spec), spec
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """The same on a data set that the paper prints as R52."""
+    spec = block("scores", **METRICS)
+    return results(tmp_path_factory.mktemp("printed"), spec, reported="r52"), spec
+
+
+def cell(long, dataset="made", method="prompt", metric="f1/all"):
+    return long.set_index(["dataset", "method", "metric"]).loc[(dataset, method, metric)]
+
+
+def test_ours_is_mean_and_sample_sd_over_seeds_in_points(plain):
+    root, spec = plain
+    long, _, _ = scores(root, spec)
+    table = records.scores(records.runs(root, spec))
+    values = table.query("split == 'test' and method == 'prompt' and score == 'f1/all'").value
+    assert cell(long).ours == pytest.approx(100 * values.mean())
+    assert cell(long).spread == pytest.approx(100 * values.std(ddof=1))
+    assert cell(long).n == 3
+
+
+def test_reported_stands_in_the_same_row_with_the_difference(printed):
+    root, spec = printed
+    long, tex, _ = scores(root, spec)
+    one = cell(long)
+    assert (one.reported, one.reported_spread) == (85.3, 0.6)
+    assert one.difference == pytest.approx(one.ours - 85.3)
+    assert ["reported", "ours", "diff."] == list(tex.heads[1:4])
+
+
+def test_an_as_released_row_is_compared_with_its_methods_printed_number(tmp_path):
+    spec = block("scores", methods=["cls-tanh", "prompt-as-released"], **METRICS)
+    long, _, _ = scores(results(tmp_path, spec, reported="r52"), spec)
+    assert cell(long, method="prompt-as-released").reported == 85.3
+
+
+def test_without_printed_numbers_their_columns_are_left_out(plain):
+    root, spec = plain
+    _, tex, _ = scores(root, spec)
+    assert set(tex.heads) == {"Method", "ours", "n"}
+
+
+def test_missing_seeds_are_named_and_n_says_so(tmp_path):
+    spec = block("scores", **METRICS)
+    long, tex, _ = scores(results(tmp_path, spec, leave_out=[("prompt", 2)]), spec)
+    assert cell(long).n == 2
+    assert "Missing: Prompt-tuning on MADE, seeds 2." in tex.notes
+
+
+def test_a_scale_not_run_shows_the_paper_and_blanks(tmp_path):
+    spec = block("scores", **METRICS)
+    everything = [(method, seed) for method in ("cls-tanh", "prompt") for seed in (1, 2, 3)]
+    long, tex, _ = scores(results(tmp_path, spec, reported="r52", leave_out=everything), spec)
+    assert cell(long).reported == 85.3 and np.isnan(cell(long).ours)
+    assert "None of these runs has been made at this scale yet." in tex.notes
+    assert "nan" not in typeset.tex(tex) and "nan" not in typeset.md(tex)
+
+
+def test_notes_of_rebuilt_data_and_mixed_devices_are_under_the_table(tmp_path):
+    spec = block("scores", **METRICS)
+    results(tmp_path, spec, note="rebuilt, not the authors' file")
+    made_up.run(tmp_path, "prompt", 3, device="NVIDIA H100", sources={"loop.py": "bb"})
+    _, tex, _ = scores(tmp_path, spec)
+    assert "MADE: rebuilt, not the authors' file." in tex.notes
+    assert any("mix devices: NVIDIA H100 1, cpu 5" in note for note in tex.notes)
+    assert any("mix 2 versions of the source code (5, 1 runs)" in note for note in tex.notes)
+
+
+def test_runs_alike_are_not_said_to_be_mixed(plain):
+    root, spec = plain
+    _, tex, _ = scores(root, spec)
+    assert not any("mix" in note for note in tex.notes)
+
+
+def test_the_average_is_over_data_sets_and_only_where_all_are_run(tmp_path):
+    spec = block("scores", datasets=["one", "two"], **METRICS)
+    results(tmp_path, spec)
+    shutil.rmtree(tmp_path / "runs/glee/mini/two/cls-tanh")
+    long, _, _ = scores(tmp_path, spec)
+    mean = (cell(long, "one").ours + cell(long, "two").ours) / 2
+    assert cell(long, "avg").ours == pytest.approx(mean)
+    assert np.isnan(cell(long, "avg", "cls-tanh").ours)
+
+
+def test_the_papers_average_stands_only_beside_the_papers_data_sets(tmp_path):
+    names = ["cmid", "iflytek", "ctc", "msra", "r52"]
+    spec = block("scores", datasets=names, seeds=[1], **METRICS)
+    for name in names:
+        made_up.data(tmp_path, name, reported=name)
+    long, _, _ = scores(tmp_path, spec)
+    assert cell(long, "avg").reported == 70.4
+    made_up.data(tmp_path, "msra", reported=None)
+    long, _, _ = scores(tmp_path, spec)
+    assert np.isnan(cell(long, "avg").reported)
+
+
+def test_choose_takes_the_best_on_dev_and_names_it(tmp_path):
+    spec = block("scores", methods=["prompt"], **METRICS)
+    rates = ["prompt@lr=0.001", "prompt@lr=0.01"]
+    spec["runs"] = [{**spec["runs"][0], "run": rate} for rate in rates]
+    spec["choose"] = {"over": "lr", "values": [0.001, 0.01], "by": "f1/all"}
+    made_up.data(tmp_path)
+    for rate, skill in zip(rates, (0.3, 0.9), strict=True):
+        for seed in spec["seeds"]:
+            folder = made_up.run(tmp_path, rate, seed, skill=skill)
+            score.score_run(folder, tmp_path / "data/made.json")
+    long, tex, _ = scores(tmp_path, spec)
+    assert cell(long).run == "prompt@lr=0.01"
+    assert cell(long).n == 3
+    assert any("lr with the best mean dev f1/all on MADE: Prompt-tuning 0.01" in note for note in tex.notes)
+
+
+def test_choosing_never_looks_at_test():
+    rows = [
+        {"dataset": "d", "method": "m", "run": run, "split": split, "score": "f1/all", "value": value}
+        for run, split, value in [
+            ("a", "dev", 0.6),
+            ("b", "dev", 0.5),
+            ("a", "test", 0.1),
+            ("b", "test", 0.9),
+        ]
+    ]
+    assert records.choose(pd.DataFrame(rows), "f1/all") == {("d", "m"): "a"}
+
+
+def test_the_gain_over_the_first_method_has_an_interval_and_p(plain):
+    root, spec = plain
+    long, _, _ = scores(root, spec)
+    tail = cell(long, metric="f1/tail")
+    assert tail.low < tail.gain < tail.high and tail.p < 0.05
+    assert np.isnan(cell(long, method="cls-tanh").gain)
+
+
+def test_statistics_stand_beside_the_papers(tmp_path):
+    spec = block("statistics", name="table1")
+    results(tmp_path, spec, reported="r52", rows={"train": 5943, "dev": 617, "test": 2571})
+    long, tex, _ = statistics(tmp_path, spec)
+    values = long.set_index("metric")
+    assert values.loc["rows/train", ["reported", "ours"]].tolist() == [5943, 5943]
+    assert values.loc["rows/test", "difference"] == 1
+    bold = {cell.text for cell in tex.blocks[0].rows[0] if cell.best}
+    assert "2,571" in bold and "5,943" not in bold
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(1234.56, "1,234.6"), (-0.04, "0.0"), (-1.26, "\u22121.3"), (None, ""), (float("nan"), "")],
+)
+def test_numbers_for_people(value, text):
+    assert sheet.number(value) == text
+
+
+def test_numbers_with_a_sign_have_none_at_zero():
+    assert [sheet.number(value, signed=True) for value in (2, 0.01, -3)] == ["+2.0", "0.0", "\u22123.0"]
+
+
+def awkward():
+    rows = [[sheet.Cell("50% & more_of #1 {x} ~^\\"), sheet.Cell("51.1", "0.4", "*", True)]]
+    notes = ["\u5feb\u9012 \u00b1 < 1", "a | b * c"]
+    return sheet.Sheet(
+        "A & B", "tab:x", [("", 1), ("G_1", 1)], ["Method", "ours"], "lr", [sheet.Block("", rows)], notes
+    )
+
+
+def test_latex_escapes_what_latex_reads():
+    text = typeset.tex(awkward())
+    assert r"50\% \& more\_of \#1 \{x\} \textasciitilde{}\textasciicircum{}\textbackslash{}" in text
+    assert r"\textbf{51.1}$^{*}_{0.4}$" in text
+    assert r"\ideographs{" in text
+
+
+def test_markdown_and_html_escape_what_they_read():
+    assert r"a \| b \* c" in typeset.md(awkward())
+    page = typeset.html(awkward())
+    assert "50% &amp; more_of" in page and "&lt; 1" in page and "<b>51.1</b>" in page
+
+
+def test_all_four_files_are_written_and_the_csv_holds_every_number(plain, tmp_path):
+    root, spec = plain
+    tabulate.tabulate(root, spec, tmp_path / "tables/glee/table2")
+    made = sorted(path.name for path in (tmp_path / "tables/glee").iterdir())
+    assert made == ["table2.csv", "table2.html", "table2.md", "table2.tex"]
+    table = pd.read_csv(tmp_path / "tables/glee/table2.csv")
+    assert len(table) == 2 * 4
+    assert {"reported", "ours", "spread", "n", "difference", "low", "high", "p", "missing_seeds"} <= set(
+        table
+    )
+
+
+def test_an_unknown_kind_is_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match="unknown kind of table 'pie'; known: claims, scores, statistics"):
+        tabulate.tabulate(tmp_path, block("pie"), tmp_path / "x")
+
+
+def test_data_not_prepared_is_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match="has not been prepared"):
+        tabulate.tabulate(tmp_path, block("statistics"), tmp_path / "x")
+
+
+def test_making_tables_and_figures_needs_no_torch():
+    modules = "tailprompt.tabulate, tailprompt.draw, tailprompt.score"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_latex_compiles(tmp_path):
+    spec = block("scores", datasets=["cmid", "r52"], seeds=[1, 2], **METRICS)
+    tabulate.tabulate(results(tmp_path, spec, reported="r52"), spec, tmp_path / "table2")
+    document = r"""\documentclass{article}
+    \usepackage[a4paper,margin=2cm]{geometry}
+    \usepackage{adjustbox,array,booktabs,rotating}
+    \begin{document}\input{table2.tex}\end{document}"""
+    (tmp_path / "paper.tex").write_text(document, "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    if "File `" in done.stdout and "not found" in done.stdout:
+        pytest.skip("a LaTeX package is not installed")
+    assert done.returncode == 0, done.stdout[-2000:]
