@@ -63,20 +63,28 @@ def test_holm_keeps_order_and_lies_between_p_and_bonferroni(ps):
     assert [adjusted[i] for i in np.argsort(ps, kind="stable")] == sorted(adjusted)
 
 
+def drawn(gold, predicted, *names, classes=6, **groups):
+    return bootstrap.replicates(names, groups, gold, {"run": predicted}, classes, random())["run"]
+
+
 def test_the_first_row_of_resamples_is_the_split_itself():
     gold, predicted = made_up.labels(), made_up.predictions(0.7, 1).prediction.to_numpy()
-    taken = bootstrap.times(len(gold), 50, random())
-    found = bootstrap.replicates(["f1/all", "f1/t"], {"t": [3, 4, 5]}, taken, gold, predicted, 6)
+    found = drawn(gold, predicted, "f1/all", "f1/t", t=[3, 4, 5])
     assert found["f1/all"][0] == pytest.approx(metrics.macro_f1(gold, predicted))
     assert found["f1/t"][0] == pytest.approx(np.mean(metrics.per_class(gold, predicted, 6)["f1"][3:]))
 
 
 def test_resampled_scores_are_those_of_the_drawn_examples():
     gold, predicted = made_up.labels(), made_up.predictions(0.7, 1).prediction.to_numpy()
-    taken = bootstrap.times(len(gold), 5, random())
-    found = bootstrap.replicates(["f1/all"], {}, taken, gold, predicted, 6)["f1/all"]
-    for row, value in zip(taken.astype(int), found, strict=True):
+    taken = bootstrap.times(len(gold), bootstrap.DRAWS, random()).astype(int)
+    for row, value in zip(taken[:9], drawn(gold, predicted, "f1/all")["f1/all"], strict=False):
         assert value == pytest.approx(metrics.macro_f1(np.repeat(gold, row), np.repeat(predicted, row)))
+
+
+def test_few_seeds_do_not_look_surer_than_they_are():
+    first = np.broadcast_to(random().normal(size=4), (4000, 4))
+    draws = bootstrap.difference(first, np.zeros_like(first), random())
+    assert np.std(draws) == pytest.approx(np.std(first[0], ddof=1) / 2, rel=0.05)
 
 
 def test_identical_methods_have_no_effect_in_any_draw():
@@ -88,10 +96,7 @@ def test_identical_methods_have_no_effect_in_any_draw():
 def test_a_paired_difference_has_the_standard_error_of_the_pairs():
     gold = np.zeros(4000, int)
     first, second = (random().random((2, 4000)) < [[0.2], [0.25]]).astype(int)
-    taken = bootstrap.times(4000, 800, random())
-    a, b = (
-        bootstrap.replicates(["accuracy/all"], {}, taken, gold, p, 2)["accuracy/all"] for p in (first, second)
-    )
+    a, b = (drawn(gold, p, "accuracy/all", classes=2)["accuracy/all"] for p in (first, second))
     error = np.std(second.astype(float) - first) / np.sqrt(4000)
     assert np.std(claims.score(a[:, None], b[:, None], random()).draws) == pytest.approx(100 * error, rel=0.1)
 

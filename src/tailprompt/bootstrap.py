@@ -6,7 +6,7 @@ a draw takes one resample of the examples for all seeds and methods, and one of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
@@ -37,28 +37,35 @@ def counts(taken: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
 
 def replicates(
     names: Sequence[str],
-    groups: dict[str, Sequence[int]],
-    taken: np.ndarray,
+    groups: Mapping[str, Sequence[int]],
     gold: np.ndarray,
-    predicted: np.ndarray,
+    predicted: Mapping[Hashable, np.ndarray],
     classes: int,
-) -> dict[str, np.ndarray]:
-    """Each score `metric/group` of one run in every draw, `[draws]`."""
-    right = counts(taken, np.where(gold == predicted, gold, -1), classes)
-    total = counts(taken, predicted, classes)
+    random: np.random.Generator,
+) -> dict[Hashable, dict[str, np.ndarray]]:
+    """By run, each score `metric/group` `[1 + draws]`: on the test split, then on its resamples."""
+    taken = times(len(gold), DRAWS, random)
     support = counts(taken, gold, classes)
     found = {}
-    for name in names:
-        metric, _, group = name.partition("/")
-        ids = None if group == "all" else groups[group]
-        found[name] = metrics.from_counts(metric, ids, right, total, support)
+    for run, labels in predicted.items():
+        right = counts(taken, np.where(gold == labels, gold, -1), classes)
+        total = counts(taken, labels, classes)
+        found[run] = {}
+        for name in names:
+            metric, _, group = name.partition("/")
+            ids = None if group == "all" else groups[group]
+            found[run][name] = metrics.from_counts(metric, ids, right, total, support)
     return found
 
 
 def difference(first: np.ndarray, second: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draws of mean(first) - mean(second) over resampled seeds, `[draws]` from `[draws, seeds]` each."""
+    """Draws of mean(first) - mean(second) over resampled seeds, `[draws]` from `[draws, seeds]` each.
+
+    One seed fewer is drawn than there are (Rao and Wu 1988): so many have the variance of the mean, where as many
+    as there are would make few seeds look too sure.
+    """
     draws, seeds = first.shape
-    picks = random.integers(0, seeds, (draws, seeds))
+    picks = random.integers(0, seeds, (draws, max(1, seeds - 1)))
     return np.take_along_axis(first - second, picks, axis=1).mean(axis=1)
 
 

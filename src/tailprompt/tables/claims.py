@@ -55,12 +55,8 @@ def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
     gold, predicted = records.predictions(found)
     drawn, norms = {}, {}
     if gold is not None and names:
-        taken = bootstrap.times(len(gold), bootstrap.DRAWS, random)
-        sizes = (report["groups"]["test"], taken, gold)
-        drawn = {
-            run: bootstrap.replicates(names, *sizes, labels, len(report["classes"]))
-            for run, labels in predicted.items()
-        }
+        groups, classes = report["groups"]["test"], len(report["classes"])
+        drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
     wanted = {
         m
         for claim in here

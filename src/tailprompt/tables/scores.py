@@ -92,11 +92,7 @@ def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> di
         return {}
     random = bootstrap.stream(report["dataset"])
     groups, classes = report["groups"]["test"], len(report["classes"])
-    taken = bootstrap.times(len(gold), bootstrap.DRAWS, random)
-    drawn = {
-        run: bootstrap.replicates(names, groups, taken, gold, labels, classes)
-        for run, labels in predicted.items()
-    }
+    drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
     results = {}
     for method in dict.fromkeys(method for method, _ in predicted if method != first):
         seeds = sorted(seed for name, seed in predicted if name == method and (first, seed) in predicted)
