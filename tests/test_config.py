@@ -73,6 +73,12 @@ def test_a_wrong_value_is_one_sentence_with_what_is_allowed(given, words):
     refused(given, *words)
 
 
+def test_snakemakes_words_inside_braces_get_their_types_back():
+    words = {"glee": {"seeds": ["775"], "lr": "1.0e-4", "tied": "false", "name": "prompt"}, "threads": 2}
+    typed = {"glee": {"seeds": [775], "lr": 1e-4, "tied": False, "name": "prompt"}, "threads": 2}
+    assert config.typed(words) == typed
+
+
 def test_a_file_that_is_not_there_not_yaml_or_no_mapping_is_one_sentence(tmp_path):
     broken = {"a.yaml": "a: [1", "b.yaml": "- 1", "c.yaml": "a: 1\na: 2\n"}
     for name, text in broken.items():

@@ -46,5 +46,5 @@ def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
 
 
 def test_planning_imports_no_torch():
-    code = "import sys; from tailprompt.__main__ import dispatch; dispatch(['plan']); sys.exit('torch' in sys.modules)"
+    code = "import sys, tailprompt.__main__ as t; t.dispatch(['plan']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-"""The command `tailprompt`: what would run, what to fetch ahead, predictions for new texts, and every stage."""
+"""The command `tailprompt`: what would run, what to fetch, predictions for new texts, every stage."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def installed() -> list[str]:
 
 @contextmanager
 def free(device: str, *, slots: int = 1, pause: float = 2.0) -> Iterator[str]:
-    """Yield `cpu`, or `cuda` once a slot of a visible card is ours and CUDA_VISIBLE_DEVICES names that card only.
+    """Yield `cpu`, or `cuda` once a slot of a card is ours and CUDA_VISIBLE_DEVICES names that card only.
 
     device: auto (a card if one is visible), cpu, cuda (BadInput if none is visible).
     slots: processes that may share a card. pause: seconds between two looks while all are taken.

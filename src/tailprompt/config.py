@@ -81,6 +81,15 @@ def merge(below: dict, above: dict) -> dict:
     return {**below, **above, **both}
 
 
+def typed(value):
+    """A value of Snakemake's --config with the types of YAML: inside braces Snakemake reads words only."""
+    if isinstance(value, dict):
+        return {key: typed(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [typed(inside) for inside in value]
+    return yaml.safe_load(value) if isinstance(value, str) else value
+
+
 def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> None:
     """Raise BadInput, one sentence with file and key, at the first thing the schema refuses."""
     error = best_match(validator("config", schemas).iter_errors(config))
@@ -91,7 +100,7 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
 def check_settings(
     config: dict, points: Iterable[plan.Point], root: str | Path = "."
 ) -> dict[plan.Point, dict]:
-    """The settings of each point; raises BadInput naming the first point whose settings the schema refuses."""
+    """The settings of each point; raises BadInput at the first whose settings the schema refuses."""
     rules = validator("settings", str(Path(root, SCHEMAS)))
     found = {}
     for point in points:

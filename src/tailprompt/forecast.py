@@ -106,7 +106,8 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     unknown = sum("bytes" not in entry for entry in entries)
     more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
     return [
-        f"to download: {weights + size:.2f} GB{more} ({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
+        f"to download: {weights + size:.2f} GB{more} "
+        f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
         f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
 

@@ -8,13 +8,13 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt import cards, plan
-from tailprompt.config import check_settings, load
+from tailprompt.config import check_settings, load, merge, typed
 from tailprompt.errors import BadInput
 from tailprompt.sources import sources
 
 try:
-    given = ", ".join(map(str, workflow.overwrite_configfiles)) or "--config"
-    config.update(load(config, given))
+    given = merge(config, typed(dict(workflow.config_settings.config)))
+    config.update(load(given, ", ".join(map(str, workflow.overwrite_configfiles)) or "--config"))
     SHOWN = plan.shown(config)
     POINTS = plan.all_points(config)
     SETTINGS = check_settings(config, POINTS)

@@ -1,0 +1,231 @@
+"""The workflow in a copy of the project: a made-up CSV to the report, then what each edit makes stale."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.workflow
+
+ROOT = Path(__file__).parents[1]
+LEFT = shutil.ignore_patterns(".*", "results", "__pycache__", "*.egg-info")
+WORDS = {
+    "music": ("song", "guitar"),
+    "sport": ("match", "goal"),
+    "food": ("bread", "soup"),
+    "law": ("court", "judge"),
+}
+TINY = ("--configfile", "tests/tiny.yaml")
+JOB = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project with made-up data, in which the tiny scale was run to its end."""
+    folder = tmp_path_factory.mktemp("copy") / "project"
+    shutil.copytree(ROOT, folder, ignore=LEFT)
+    write_toy(folder / "tests/toy.csv")
+    done = snakemake(folder, "all", "scores", "--profile", "workflow/profiles/local", "--cores", "2", *TINY)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+def write_toy(path):
+    """130 sentences of four classes, long-tailed."""
+    draw = random.Random(0)
+    counts = zip(WORDS, (60, 40, 20, 10), strict=True)
+    rows = [
+        (f"{' and '.join(draw.choices(WORDS[topic], k=3))} number {i}", topic)
+        for topic, n in counts
+        for i in range(n)
+    ]
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([("sentence", "topic"), *rows])
+
+
+def snakemake(folder, *arguments, **environment):
+    """Run Snakemake there; standard output and error together."""
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run(
+        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def planned(folder, *arguments):
+    """(rule, wildcards) of each job of a dry run, but for rules that only gather."""
+    done = snakemake(folder, "all", "scores", "-n", *(arguments or TINY))
+    assert done.returncode == 0, done.stdout
+    jobs = [(rule, dict(re.findall(r"(\w+)=([^,\s]+)", about))) for rule, about in wildcards(done.stdout)]
+    return [job for job in jobs if job[0] not in ("all", "runs", "tables", "figures")]
+
+
+def wildcards(text):
+    """(rule, its line of wildcards) of each job that a dry run prints."""
+    for rule, body in JOB.findall(text):
+        found = re.search(r"^    wildcards: (.*)$", body, re.MULTILINE)
+        yield rule, found[1] if found else ""
+
+
+def names(jobs, rule, key):
+    """The values of a wildcard among the jobs of a rule."""
+    return sorted(values[key] for name, values in jobs if name == rule)
+
+
+@contextmanager
+def edited(file, old, new):
+    """`file` with `old` replaced by `new`, then as it was."""
+    before = file.read_text("utf-8")
+    assert old in before
+    file.write_text(before.replace(old, new), "utf-8")
+    try:
+        yield
+    finally:
+        file.write_text(before, "utf-8")
+
+
+def commented(file):
+    """`file` with one more line."""
+    return edited(file, file.read_text("utf-8"), file.read_text("utf-8") + "\n# edited\n")
+
+
+def test_data_become_scores_tables_figures_and_a_report(project):
+    done = snakemake(project, *TINY, "--report", "results/tiny/report.html")
+    assert done.returncode == 0, done.stdout
+    results = project / "results/tiny"
+    run = results / "runs/glee/tiny/toy/prompt/775"
+    made = {file.name for file in run.iterdir()}
+    assert made >= {"weights.safetensors", "predictions.parquet", "curve.csv", "run.json", "scores.parquet"}
+    assert "state.pt" not in made
+    for table in ("claims", "table1", "table2"):
+        assert {file.suffix for file in (results / "tables/glee").glob(f"{table}.*")} == {
+            ".tex",
+            ".md",
+            ".csv",
+            ".html",
+        }
+    for figure in ("figure1", "figure3", "figure4", "frequency"):
+        assert all(
+            (results / f"figures/glee/{figure}.{kind}").stat().st_size > 1000 for kind in ("pdf", "png")
+        )
+    report = (results / "report.html").read_text("utf-8")
+    assert "Comparison of classifiers" in report and "Norms of the vectors" in report
+
+
+def test_a_finished_scale_has_nothing_to_do(project):
+    assert planned(project) == []
+
+
+def test_touching_sources_data_and_config_re_plans_nothing(project):
+    files = [*project.glob("src/**/*.py"), *project.glob("config/**/*.yaml"), project / "tests/toy.csv"]
+    for file in [*files, *project.glob("workflow/**/*.smk"), project / "Snakefile"]:
+        file.touch()
+    assert planned(project) == []
+
+
+def test_editing_a_figures_code_re_plans_that_figure_only(project):
+    with commented(project / "src/tailprompt/figures/weight_norms.py"):
+        jobs = planned(project)
+    assert names(jobs, "draw", "name") == ["figure3"] and len(jobs) == 1
+
+
+def test_editing_a_tables_code_re_plans_tables_of_its_kind_only(project):
+    with commented(project / "src/tailprompt/tables/statistics.py"):
+        jobs = planned(project)
+    assert names(jobs, "tabulate", "name") == ["table1"] and len(jobs) == 1
+
+
+def test_one_methods_learning_rate_re_plans_its_runs_and_what_shows_them(project):
+    with edited(
+        project / "config/methods.yaml", "{title: CLS-tuning (T), ", "{lr: 2.0e-3, title: CLS-tuning (T), "
+    ):
+        jobs = planned(project)
+    assert set(names(jobs, "train", "method")) == set(names(jobs, "score", "method")) == {"cls-tanh"}
+    assert len(names(jobs, "train", "seed")) == 2
+    assert names(jobs, "tabulate", "name") == ["claims", "table2"] and not names(jobs, "prepare", "dataset")
+
+
+def test_a_methods_title_re_plans_no_run(project):
+    jobs = planned(project, *TINY, "--config", "methods={cls-tanh: {title: Another}}")
+    assert {rule for rule, _ in jobs} == {"tabulate", "draw"}
+
+
+def test_editing_a_loader_remakes_its_data_and_no_run(project):
+    with commented(project / "src/tailprompt/data/tables.py"):
+        jobs = planned(project)
+    assert names(jobs, "prepare", "dataset") == ["toy"]
+    assert not names(jobs, "train", "seed") and len(names(jobs, "score", "seed")) == 4
+
+
+@pytest.mark.parametrize("module", ["train", "loop", "losses", "heads", "backbones"])
+def test_editing_how_runs_are_trained_re_plans_none(project, module):
+    with commented(project / f"src/tailprompt/{module}.py"):
+        assert planned(project) == []
+
+
+def test_one_more_seed_re_plans_its_runs_only(project):
+    jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
+    assert names(jobs, "train", "seed") == names(jobs, "score", "seed") == ["777", "777"]
+
+
+def test_where_a_run_is_computed_makes_nothing_stale(project):
+    assert planned(project, *TINY, "--config", "threads=2", "slots=3") == []
+
+
+def test_bad_data_end_before_training_in_one_sentence(project):
+    wrong = "datasets={toy: {columns: {text: sentense}}}"
+    done = snakemake(
+        project, "--profile", "workflow/profiles/local", "--cores", "2", *TINY, "--config", "scale=bad", wrong
+    )
+    assert done.returncode and re.search(r"error: .*sentense", done.stdout) and "Traceback" not in done.stdout
+    assert not (project / "results/bad/runs").exists()
+
+
+def test_a_mistyped_key_ends_before_the_plan_in_one_sentence(project):
+    done = snakemake(project, "-n", *TINY, "--config", "slotz=2")
+    assert done.returncode and "tests/tiny.yaml" in done.stdout and "unknown key 'slotz'" in done.stdout
+
+
+def test_the_gpu_limit_is_the_visible_cards_times_the_slots_unless_told_otherwise(project):
+    cards = {"CUDA_VISIBLE_DEVICES": "0,1"}
+    target = [
+        "results/backbones/tiny.json",
+        "--force",
+        "--cores",
+        "2",
+        *TINY,
+        "--config",
+        "device=cuda",
+        "slots=3",
+    ]
+    assert "gpu=6" in snakemake(project, *target, **cards).stdout
+    assert "gpu=1" in snakemake(project, *target, "--resources", "gpu=1", **cards).stdout
+
+
+def test_the_papers_scale_is_planned_in_ten_seconds_without_torch(project):
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = snakemake(project, "-n", "--quiet", "rules", PYTHONPROFILEIMPORTTIME="1")
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stdout
+    imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", done.stdout, re.MULTILINE))
+    assert "snakemake" in imported and not imported & {"torch", "transformers", "tailprompt.train"}
+    assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 10
+    assert Counter(re.findall(r"^(train|score) +(\d+)$", done.stdout, re.MULTILINE)) == {
+        ("train", "375"): 1,
+        ("score", "375"): 1,
+    }
+
+
+def test_snakemakes_linter_has_no_complaint(project):
+    assert snakemake(project, "--lint").returncode == 0
