@@ -76,7 +76,7 @@ def test_missing_seeds_are_named_and_n_says_so(tmp_path):
     spec = block("scores", **METRICS)
     long, tex, _ = scores(results(tmp_path, spec, leave_out=[("prompt", 2)]), spec)
     assert cell(long).n == 2
-    assert "Missing: Prompt-tuning on MADE, seeds 2." in tex.notes
+    assert "Missing on MADE: Prompt-tuning (seeds 2)." in tex.notes
 
 
 def test_a_scale_not_run_shows_the_paper_and_blanks(tmp_path):

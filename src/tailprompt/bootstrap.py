@@ -61,8 +61,8 @@ def replicates(
 def difference(first: np.ndarray, second: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Draws of mean(first) - mean(second) over resampled seeds, `[draws]` from `[draws, seeds]` each.
 
-    One seed fewer is drawn than there are (Rao and Wu 1988): so many have the variance of the mean, where as many
-    as there are would make few seeds look too sure.
+    One seed fewer is drawn than there are (Rao and Wu 1988): so many have the variance of the mean;
+    as many as there are would make few seeds look too sure.
     """
     draws, seeds = first.shape
     picks = random.integers(0, seeds, (draws, max(1, seeds - 1)))

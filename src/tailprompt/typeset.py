@@ -66,10 +66,12 @@ def html_cell(cell: Cell) -> Markup:
 
 
 def md_heads(sheet: Sheet) -> list[str]:
-    """Column heads with the title of their group before them: Markdown has one row of heads."""
-    titles = [title for title, span in sheet.groups for _ in range(span)]
+    """Column heads with the title of their group before them, or it alone: Markdown has one row of heads."""
+    titles = [(title, span == 1) for title, span in sheet.groups for _ in range(span)]
     pairs = zip(titles, sheet.heads, strict=True)
-    return [md_text(f"{title} {head}".strip()) for title, head in pairs]
+    return [
+        md_text(title if title and alone else f"{title} {head}".strip()) for (title, alone), head in pairs
+    ]
 
 
 def rules(groups: Sequence[tuple[str, int]]) -> list[str]:

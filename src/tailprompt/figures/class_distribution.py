@@ -33,8 +33,7 @@ def bars(axes: Axes, report: dict) -> None:
         if len(places):
             look = {"width": 0.85, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
             axes.bar(1 + places, counts[order][places], label=f"{group} ({len(ids)} classes)", **look)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(style.PLAIN)
+    style.counts(axes.yaxis)
     axes.set_ylim(0.7)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("class, from the most to the least frequent")

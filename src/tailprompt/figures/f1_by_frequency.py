@@ -54,8 +54,7 @@ def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def finish(axes: Axes, report: dict) -> None:
     """Scales and words of a panel."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(style.PLAIN)
+    style.counts(axes.xaxis)
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("training examples of the class")

@@ -9,8 +9,9 @@ import matplotlib
 matplotlib.use("agg")  # before pyplot: nothing is shown on a screen
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import StrMethodFormatter  # noqa: E402
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
 WIDTH = 6.3  # inches: the text of an A4 page
 HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
@@ -24,7 +25,6 @@ LINES = [
     {"color": "#E69F00", "linestyle": (0, (5, 1)), "marker": "v"},
     {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
 ]
-PLAIN = StrMethodFormatter("{x:,.0f}")  # 1,000 on a log axis
 SETTINGS = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 7.5,
@@ -43,9 +43,9 @@ SETTINGS = {
 
 
 def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels, at most `across` in a row, each `height` inches high."""
-    columns = min(count, across) or 1
-    rows = max(1, math.ceil(count / columns))
+    """A figure with `count` panels, at most `across` in a row, rows about even, each `height` inches high."""
+    rows = max(1, math.ceil(count / across))
+    columns = max(1, math.ceil(count / rows))
     width = WIDTH if columns > 1 else WIDTH * 0.75
     figure, grid = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **shared)
     axes = list(grid.flat)
@@ -54,8 +54,16 @@ def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, li
     return figure, axes[:count]
 
 
+def counts(axis: Axis) -> None:
+    """Numbers of examples on a log axis, written out: 1, 3, 10, 30, ... 1,000."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(10, subs=(1, 3)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def legend(figure: Figure) -> None:
-    """One legend below all panels, each entry once."""
+    """One legend above all panels, each entry once."""
     entries = {}
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
@@ -63,7 +71,7 @@ def legend(figure: Figure) -> None:
             label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries
         }
     if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=3)
+        figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=3)
 
 
 def printable(name: str, place: int) -> str:
@@ -80,3 +88,4 @@ def title(text: str) -> str:
 def empty(axes: Axes, words: str = "not run") -> None:
     """A panel that has nothing to show says so."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
+    axes.tick_params(bottom=False, labelbottom=False)

@@ -18,9 +18,7 @@ def weight_norms(root: Path, spec: dict) -> Figure:
     found = records.runs(root, spec)
     reports = records.reports(root, spec)
     cells = [(dataset, method) for dataset in reports for method in spec["methods"]]
-    figure, axes = style.panels(
-        len(cells), 4, 1.45, sharex=len(reports) == 1, sharey=bool(spec.get("normalised"))
-    )
+    figure, axes = style.panels(len(cells), 4, 1.45, sharey=bool(spec.get("normalised")))
     for panel, (dataset, method) in zip(axes, cells, strict=True):
         runs = found[(found.dataset == dataset) & (found.method == method["name"]) & found.there]
         curve(panel, runs, reports[dataset], normalised=spec.get("normalised", False))
@@ -33,7 +31,7 @@ def weight_norms(root: Path, spec: dict) -> Figure:
 
 
 def curve(axes: Axes, runs: pd.DataFrame, report: dict, *, normalised: bool) -> None:
-    """Classes as dots (mean over seeds), their running median as a line, and the slope against frequency."""
+    """Classes as dots (mean over seeds), their running mean as a line, and the slope against frequency."""
     if runs.empty:
         style.empty(axes)
         return
@@ -47,8 +45,8 @@ def curve(axes: Axes, runs: pd.DataFrame, report: dict, *, normalised: bool) -> 
     axes.plot(places[head], values[head], "s", ms=2.4, color=style.HEAD, mew=0, label="head class")
     axes.plot(places[~head], values[~head], "o", ms=2.2, color=style.TAIL, mew=0, label="tail class")
     window = max(3, len(order) // 8) | 1
-    smooth = pd.Series(values).rolling(window, center=True, min_periods=window // 2 + 1).median()
-    axes.plot(places, smooth, color=style.INK, lw=1.0, label="running median")
+    smooth = pd.Series(values).rolling(window, center=True, min_periods=window // 2 + 1).mean()
+    axes.plot(places, smooth, color=style.INK, lw=1.0, label="running mean")
     kept = counts > 0
     slope = np.polyfit(np.log(counts[kept]), np.log(norms.mean(axis=0)[kept]), 1)[0]
     words = f"slope {slope:+.3f}".replace("-", "\u2212")

@@ -50,10 +50,12 @@ def absent(found: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
     if len(gone) == len(found) and len(found):
         return ["None of these runs has been made at this scale yet."]
     titles = {method["name"]: method["title"] for method in spec["methods"]}
-    return [
-        f"Missing: {titles[method]} on {reports[dataset]['title']}, seeds {', '.join(map(str, part.seed))}."
-        for (dataset, method), part in gone.groupby(["dataset", "method"], sort=False)
-    ]
+    lines = []
+    for dataset, part in gone.groupby("dataset", sort=False):
+        seeds = part.groupby("method", sort=False).seed.agg(lambda values: ", ".join(map(str, values)))
+        runs = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
+        lines.append(f"Missing on {reports[dataset]['title']}: {runs}.")
+    return lines
 
 
 def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
@@ -65,7 +67,7 @@ def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
     lines = []
     for dataset, report in reports.items():
         values = [
-            f"{titles[method]} {plan.parse(run)[1][key]:g}"
+            f"{titles[method]} {plan.parse(run)[1][key]}"
             for (name, method), run in chosen.items()
             if name == dataset
         ]
