@@ -66,6 +66,11 @@ def test_an_unknown_kind_is_one_sentence(root, tmp_path):
         draw.draw(root, block("pie"), tmp_path / "x")
 
 
+def test_more_lines_than_can_be_told_apart_are_refused(root, tmp_path):
+    with pytest.raises(BadInput, match="at most 6 methods"):
+        draw.draw(root, figure("f1_by_frequency", methods=[{"name": "prompt"}] * 7), tmp_path / "x")
+
+
 def test_chinese_classes_go_by_their_id():
     assert style.printable("\u5feb\u9012", 3) == "class 3"
     assert style.printable("tea & co_1", 4) == "tea & co_1"

@@ -98,6 +98,23 @@ def test_notes_of_rebuilt_data_and_mixed_devices_are_under_the_table(tmp_path):
     assert any("mix 2 versions of the source code (5, 1 runs)" in note for note in tex.notes)
 
 
+def test_a_run_that_chose_its_step_on_test_is_said_to(tmp_path):
+    spec = block("scores", seeds=[1], **METRICS)
+    results(tmp_path, spec)
+    made_up.run(tmp_path, "prompt", 1, selection_split="test")
+    long, tex, _ = scores(tmp_path, spec)
+    assert cell(long).selection_split == "test" and cell(long, method="cls-tanh").selection_split == "dev"
+    assert "Selected on test, as the paper did: Prompt-tuning." in tex.notes
+
+
+def test_a_run_not_yet_scored_is_one_sentence(tmp_path):
+    spec = block("scores", seeds=[1], **METRICS)
+    made_up.data(tmp_path)
+    made_up.run(tmp_path, "prompt", 1)
+    with pytest.raises(BadInput, match="has not been scored"):
+        scores(tmp_path, spec)
+
+
 def test_runs_alike_are_not_said_to_be_mixed(plain):
     root, spec = plain
     _, tex, _ = scores(root, spec)

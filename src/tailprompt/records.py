@@ -18,7 +18,10 @@ PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
 
 
 def runs(root: Path, spec: dict) -> pd.DataFrame:
-    """The runs a block takes: dataset, method (its row), run (with what was chosen), seed, folder, there."""
+    """The runs a block takes: dataset, method (its row), run (with what was varied), seed, folder, record.
+
+    record: the run's run.json; None, and the column `there` false, for a run that has not been made.
+    """
     rows = [
         {**run, "seed": seed, "folder": root / "runs" / point.path}
         for run in spec["runs"]
@@ -26,7 +29,8 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
         for point in [plan.Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
-    return frame.assign(there=[(folder / "run.json").is_file() for folder in frame.folder])
+    kept = [record(folder) for folder in frame.folder]
+    return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 
 def report(root: Path, dataset: str) -> dict:
@@ -42,22 +46,29 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
     return {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
 
 
-def record(folder: Path) -> dict:
-    """A run's run.json."""
-    return json.loads((folder / "run.json").read_text("utf-8"))
+def record(folder: Path) -> dict | None:
+    """A run's run.json, or None."""
+    path = folder / "run.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
 def scores(found: pd.DataFrame) -> pd.DataFrame:
     """Scores of the runs that are there, with `score` as metric/group."""
     parts = [
-        pd.read_parquet(run.folder / "scores.parquet").assign(
-            dataset=run.dataset, method=run.method, run=run.run, seed=run.seed
-        )
+        run_scores(run.folder).assign(dataset=run.dataset, method=run.method, run=run.run, seed=run.seed)
         for run in found[found.there].itertuples()
     ]
     columns = ["split", "metric", "group", "value", "dataset", "method", "run", "seed"]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return table.assign(score=table.metric + "/" + table.group)
+
+
+def run_scores(folder: Path) -> pd.DataFrame:
+    """Scores of one run."""
+    path = folder / "scores.parquet"
+    if not path.is_file():
+        raise BadInput(f"{path}: not there; the run has not been scored")
+    return pd.read_parquet(path)
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
@@ -100,7 +111,7 @@ def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
 
 def mixtures(found: pd.DataFrame) -> list[str]:
     """A sentence for each of source code, versions and device in which the runs differ."""
-    kept = [record(folder) for folder in found[found.there].folder]
+    kept = list(found[found.there].record)
     sentences = []
     for key, name in (("sources", "versions of the source code"), ("versions", "sets of package versions")):
         kinds = Counter(json.dumps(run.get(key), sort_keys=True) for run in kept)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt import records
+from tailprompt.errors import BadInput
 from tailprompt.figures import style
 
 BINS = 7
@@ -17,6 +18,8 @@ BINS = 7
 
 def f1_by_frequency(root: Path, spec: dict) -> Figure:
     """A panel for each data set, a line for each method."""
+    if len(spec["methods"]) > len(style.LINES):
+        raise BadInput(f"figure {spec['name']}: at most {len(style.LINES)} methods can be told apart")
     reports = records.reports(root, spec)
     table = records.scores(records.runs(root, spec))
     table = table[(table.split == "test") & (table.metric == "f1") & table.group.str.startswith("class:")]

@@ -18,6 +18,7 @@ def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, r
         origin(found, spec),
         *legend(long, spec),
         *absent(found, reports, spec),
+        *peeked(long, spec),
         *picked(chosen, spec, reports),
         *(f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")),
         *records.mixtures(found),
@@ -56,6 +57,17 @@ def absent(found: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
         runs = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {runs}.")
     return lines
+
+
+def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
+    """Which methods chose their step on the scored split, as some papers did."""
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    methods = long[long.selection_split.fillna("").str.contains("test")].method.unique()
+    return (
+        [f"Selected on test, as the paper did: {', '.join(titles[name] for name in methods)}."]
+        if len(methods)
+        else []
+    )
 
 
 def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:

@@ -49,12 +49,15 @@ def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
     rows = []
     for (dataset, method), part in found.groupby(["dataset", "method"], sort=False):
         missing = ",".join(str(seed) for seed in part[~part.there].seed)
+        splits = {run.get("selection_split", "dev") for run in part[part.there].record}
         for metric in spec["metrics"]:
             seen = [100 * value for value in values.get((dataset, method, metric), [])]
             row = {"dataset": dataset, "method": method, "metric": metric, "run": part.run.iloc[0]}
             row |= {"backbone": part.backbone.iloc[0], "missing_seeds": missing, "n": len(seen)}
+            row |= {"selection_split": ",".join(sorted(splits))}
             rows.append(row | {"ours": np.mean(seen) if seen else np.nan, "spread": metrics.spread(seen)})
-    columns = ["dataset", "method", "metric", "run", "backbone", "missing_seeds", "n", "ours", "spread"]
+    place = ["dataset", "method", "metric", "run", "backbone", "selection_split", "missing_seeds"]
+    columns = [*place, "n", "ours", "spread"]
     return pd.DataFrame(rows, columns=columns).astype({"ours": float, "spread": float})
 
 
