@@ -10,7 +10,8 @@ from markupsafe import Markup, escape
 
 from tailprompt.sheet import Cell, Sheet
 
-WIDE = 9  # columns above which a LaTeX table is turned sideways
+WIDE = 120  # characters across, above which a LaTeX table is turned sideways
+PARAGRAPH = 45  # characters across, at most, of a column of sentences
 IDEOGRAPHS = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")
 ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -66,12 +67,19 @@ def html_cell(cell: Cell) -> Markup:
 
 
 def md_heads(sheet: Sheet) -> list[str]:
-    """Column heads with the title of their group before them, or it alone: Markdown has one row of heads."""
-    titles = [(title, span == 1) for title, span in sheet.groups for _ in range(span)]
+    """Column heads with the title of their group before them: Markdown has one row of heads."""
+    titles = [title for title, span in sheet.groups for _ in range(span)]
     pairs = zip(titles, sheet.heads, strict=True)
-    return [
-        md_text(title if title and alone else f"{title} {head}".strip()) for (title, alone), head in pairs
+    return [md_text(f"{title} {head}".strip()) for title, head in pairs]
+
+
+def across(sheet: Sheet) -> int:
+    """About how many characters the widest row of a sheet takes, with the space between columns."""
+    rows = [row for block in sheet.blocks for row in block.rows]
+    widths = [[len(cell.text) + len(cell.spread) for cell in row] for row in rows] + [
+        list(map(len, sheet.heads))
     ]
+    return sum(1 + min(PARAGRAPH, max(column)) for column in zip(*widths, strict=True))
 
 
 def rules(groups: Sequence[tuple[str, int]]) -> list[str]:
@@ -218,7 +226,7 @@ def environment(text, cell, *, escape: bool = False) -> Environment:
 
 def tex(sheet: Sheet) -> str:
     """A floating table to `\\input`; sideways when wide."""
-    kind = "sidewaystable" if len(sheet.align) > WIDE else "table"
+    kind = "sidewaystable" if across(sheet) > WIDE else "table"
     words = [
         sheet.caption,
         *sheet.notes,

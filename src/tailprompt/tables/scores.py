@@ -130,8 +130,10 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, notes: list[str], oute
         "metric": {name: metric_title(name) for name in spec["metrics"]},
     }
     shown = {name: columns(long[long[inner] == name], outer) for name in titles[inner]}
-    groups = [("", 1)] + [(title, len(shown[name])) for name, title in titles[inner].items()]
-    heads = ["Method"] + [head for name in titles[inner] for head in shown[name]]
+    groups, heads = [("", 1)], ["Method"]
+    for name, title in titles[inner].items():
+        groups.append((title, len(shown[name])) if len(shown[name]) > 1 else ("", 1))
+        heads += shown[name] if len(shown[name]) > 1 else [title]
     if outer == "dataset":
         groups, heads = [*groups, ("", 1)], [*heads, "n"]
     cells = {(row.dataset, row.metric, row.method): row for row in long.itertuples()}

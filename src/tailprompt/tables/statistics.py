@@ -53,8 +53,8 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
     shown = [column for column in COLUMNS if cells.ours.get((slice(None), column[0])) is not None]
     groups, heads = [("", 1)], ["Data set"]
     for metric, title, _, _ in shown:
-        groups.append((title, 2 if metric in both else 1))
-        heads += ["reported", "ours"] if metric in both else ["ours"]
+        groups.append((title, 2) if metric in both else ("", 1))
+        heads += ["reported", "ours"] if metric in both else [title]
     reports = records.reports(root, spec)
     rows = []
     for dataset, report in reports.items():
