@@ -248,6 +248,15 @@ def test_an_unknown_kind_is_one_sentence(tmp_path):
         tabulate.tabulate(tmp_path, block("pie"), tmp_path / "x")
 
 
+@pytest.mark.parametrize(
+    "metric, says", [("f2/all", "before / comes one of accuracy, f1"), ("f1/tial", "few, head")]
+)
+def test_a_metric_misspelt_is_one_sentence(plain, metric, says):
+    root, spec = plain
+    with pytest.raises(BadInput, match=says):
+        scores(root, spec | {"metrics": [metric]})
+
+
 def test_data_not_prepared_is_one_sentence(tmp_path):
     with pytest.raises(BadInput, match="has not been prepared"):
         tabulate.tabulate(tmp_path, block("statistics"), tmp_path / "x")

@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from tailprompt import metrics
+from tailprompt.errors import BadInput, known, named
 
 DRAWS = 2000
 LEVEL = 0.95
@@ -52,10 +53,17 @@ def replicates(
         total = counts(taken, labels, classes)
         found[run] = {}
         for name in names:
-            metric, _, group = name.partition("/")
-            ids = None if group == "all" else groups[group]
+            metric, ids = parts(name, groups)
             found[run][name] = metrics.from_counts(metric, ids, right, total, support)
     return found
+
+
+def parts(name: str, groups: Mapping[str, Sequence[int]]) -> tuple[str, Sequence[int] | None]:
+    """The metric of `metric/group` and the classes of the group, None for all; raises BadInput on a typo."""
+    metric, _, group = name.partition("/")
+    if metric not in metrics.NAMES:
+        raise BadInput(f"metric '{name}': before / comes one of {known(metrics.NAMES)}")
+    return metric, None if group == "all" else named(groups, group, f"group of classes in metric '{name}',")
 
 
 def difference(first: np.ndarray, second: np.ndarray, random: np.random.Generator) -> np.ndarray:

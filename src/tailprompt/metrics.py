@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
+NAMES = ("accuracy", "f1", "precision", "recall")
+
 
 def accuracy(gold: np.ndarray, predicted: np.ndarray) -> float:
     """Share of examples whose class is right."""
