@@ -15,7 +15,7 @@ METHODS = ["cls-tanh", "cls-tanh-focal", "prompt"]
 BLOCKS = {
     "class_distribution": {"methods": []},
     "weight_norms": {"methods": METHODS, "normalised": True},
-    "features": {"methods": METHODS, "classes": ["earn", "\u5feb\u9012"], "features": 10},
+    "features": {"methods": METHODS[1:], "classes": ["earn", "\u5feb\u9012"], "features": 4},
     "f1_by_frequency": {"methods": METHODS},
 }
 

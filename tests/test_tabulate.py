@@ -172,6 +172,13 @@ def test_choosing_never_looks_at_test():
     assert records.choose(pd.DataFrame(rows), "f1/all") == {("d", "m"): "a"}
 
 
+def test_a_value_that_lacks_seeds_is_not_chosen():
+    same = {"dataset": "d", "method": "m", "split": "dev", "score": "f1/all"}
+    rows = [same | {"run": run, "value": value} for run, value in [("a", 0.5), ("a", 0.5), ("b", 0.9)]]
+    table = pd.DataFrame(rows)
+    assert records.choose(table, "f1/all") == {("d", "m"): "a"}
+
+
 def test_the_gain_over_the_first_method_has_an_interval_and_p(plain):
     root, spec = plain
     long, _, _ = scores(root, spec)

@@ -72,10 +72,14 @@ def run_scores(folder: Path) -> pd.DataFrame:
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
-    """By (dataset, method), the run with the best mean dev score `by` over seeds; the first of equals."""
+    """By (dataset, method), the run with the best mean dev score `by` over seeds; the first of equals.
+
+    Runs that lack seeds others have are not compared: one lucky seed would win.
+    """
     dev = table[(table.split == "dev") & (table.score == by)]
-    means = dev.groupby(["dataset", "method", "run"], sort=False).value.mean()
-    return {key: part.idxmax()[2] for key, part in means.groupby(level=["dataset", "method"], sort=False)}
+    means = dev.groupby(["dataset", "method", "run"], sort=False).value.agg(["mean", "count"])
+    cells = means.groupby(level=["dataset", "method"], sort=False)
+    return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 
 def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
