@@ -29,9 +29,18 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     points = plan.all_points(demo)
     run = tmp_path / "results/demo/runs" / points[0].path
     run.mkdir(parents=True)
-    (run / "run.json").write_text(json.dumps({"seconds": 3600.0}))
+    about = {"seconds": 3600.0, "settings": plan.settings(demo, points[0])}
+    (run / "run.json").write_text(json.dumps(about))
     text = forecast(demo, tmp_path)
     assert "1 of them done" in text and f"time: {len(points) - 1:.1f} hours" in text and "by rule" not in text
+
+
+def test_a_run_with_other_settings_is_not_done(tmp_path):
+    demo = scale("config/demo.yaml")
+    run = tmp_path / "results/demo/runs" / plan.all_points(demo)[0].path
+    run.mkdir(parents=True)
+    (run / "run.json").write_text(json.dumps({"seconds": 3600.0, "settings": {"lr": 1.0}}))
+    assert ", 0 of them done" in forecast(demo, tmp_path)
 
 
 def test_the_command_names_the_known_ones():

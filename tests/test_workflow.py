@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import re
@@ -27,6 +28,18 @@ WORDS = {
 }
 TINY = ("--configfile", "tests/tiny.yaml")
 JOB = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+
+STUB = """
+import json, sys, time
+from pathlib import Path
+
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+folder, begun = Path(options["--root"], "runs", options["--point"]), time.time()
+time.sleep(1)
+for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv"):
+    (folder / name).touch()
+(folder / "run.json").write_text(json.dumps([begun, time.time()]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -196,15 +209,21 @@ def test_a_mistyped_key_ends_before_the_plan_in_one_sentence(project):
     assert done.returncode and "tests/tiny.yaml" in done.stdout and "unknown key 'slotz'" in done.stdout
 
 
-def test_the_gpu_limit_is_the_visible_cards_times_the_slots_unless_told_otherwise(project):
-    cards = {"CUDA_VISIBLE_DEVICES": "0,1"}
-    target = ["results/backbones/tiny.json", "--force", "--cores", "2", *TINY, "--config", "slots=3"]
-    limits = "Provided resources: gpu=(.*)"
-    assert re.search(limits, snakemake(project, *target, **cards).stdout)[1] in ("6", 'Resource("gpu", 6)')
-    assert re.search(limits, snakemake(project, *target, "--resources", "gpu=1", **cards).stdout)[1] in (
-        "1",
-        'Resource("gpu", 1)',
-    )
+@pytest.mark.parametrize("told, at_once", [([], 2), (["--resources", "gpu=1"], 1)])
+def test_jobs_on_cards_are_as_many_as_slots_unless_told_otherwise(project, told, at_once):
+    options = ["--until", "train", "--cores", "4", "--forcerun", "train", *told, *TINY]
+    train = project / "src/tailprompt/train.py"
+    with edited(train, train.read_text("utf-8"), STUB):
+        settings = ["--config", "scale=cards", "device=cuda", "slots=2"]
+        done = snakemake(project, "runs", *options, *settings, CUDA_VISIBLE_DEVICES="0")
+    assert done.returncode == 0, done.stdout
+    times = [json.loads(file.read_text()) for file in project.glob("results/cards/runs/**/run.json")]
+    assert max(sum(begun <= at < ended for begun, ended in times) for at, _ in times) == at_once
+
+
+def test_on_cards_each_run_asks_for_one(project):
+    done = snakemake(project, "-n", *TINY, "--config", "device=cuda", "scale=cluster")
+    assert done.stdout.count("gpu=1") == 4
 
 
 def test_the_papers_scale_is_planned_in_ten_seconds_without_torch(project):

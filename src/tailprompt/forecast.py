@@ -42,9 +42,10 @@ def count(number: int, thing: str) -> str:
 
 
 def finished(config: dict, point: plan.Point, root: Path) -> float | None:
-    """Seconds that a finished run took, or None."""
+    """Seconds that a run took, or None where it is not finished or was run with other settings."""
     file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
-    return json.loads(file.read_text("utf-8")).get("seconds", 0.0) if file.is_file() else None
+    run = json.loads(file.read_text("utf-8")) if file.is_file() else {"settings": None}
+    return run["seconds"] if run["settings"] == plan.settings(config, point) else None
 
 
 def table(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:

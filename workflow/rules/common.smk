@@ -26,6 +26,13 @@ SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
 RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 
+# Only a cluster's command line has a number of jobs (nodes) beside that of cores.
+LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
+CARDS = len(cards.visible()) if LOCAL and DEVICE != "cpu" else 0
+# A resource without a limit is unlimited: jobs would crowd on the cards of this machine.
+if CARDS and "gpu" not in workflow.global_resources:
+    workflow.register_resource("gpu", CARDS * SLOTS)
+
 # A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
 path = (
     ""
@@ -36,10 +43,6 @@ shell.prefix(
     f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false"
     f" PATH={shlex.quote(f'{path}:' if path else '')}$PATH; "
 )
-
-# A resource without a limit is unlimited: jobs would crowd on the cards of this machine.
-if workflow.is_main_process and workflow.local_exec and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", max(1, len(cards.visible()) * SLOTS))
 
 
 def as_json(value):
@@ -101,9 +104,9 @@ def backbone_json(wildcards):
 
 def gpus(wildcards):
     """Cards of a training job: none on a CPU, one elsewhere; `auto` follows this machine, or asks the cluster."""
-    if config["device"] == "auto" and workflow.is_main_process and workflow.local_exec:
-        return min(1, len(cards.visible()))
-    return 0 if config["device"] == "cpu" else 1
+    if DEVICE == "auto" and LOCAL:
+        return min(1, CARDS)
+    return 0 if DEVICE == "cpu" else 1
 
 
 def spec_of(what):
