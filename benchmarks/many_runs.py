@@ -18,8 +18,15 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from tailprompt import plan, score
+from tailprompt import cards, plan, score
 from tailprompt.config import load
+
+
+def choose_card(count: int) -> None:
+    """Workers take the cards in turn; must come before anything touches CUDA."""
+    if count:
+        number = multiprocessing.current_process()._identity[0]
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(number % count)
 
 
 def work(job: tuple) -> tuple[str, float, str]:
@@ -43,10 +50,11 @@ def work(job: tuple) -> tuple[str, float, str]:
     return point.path, time.monotonic() - begun, ""
 
 
-def jobs(config: dict, root: Path, only: str, methods: list[str] | None) -> list[tuple]:
+def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[tuple]:
     """What is left to train, long data sets first."""
-    points = [point for point in plan.all_points(config) if only in point.dataset]
+    points = [point for point in plan.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
+    points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
     return [
         (root, point, plan.settings(config, point), config["backbones"][point.backbone], start(config, root, point))
@@ -68,6 +76,8 @@ def table(root: Path) -> pd.DataFrame:
         run = json.loads((path.parent / "run.json").read_text())
         shown = {f"{metric}/{group}": 100 * scores[metric, group] for metric, group in SHOWN}
         rows.append({"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1})
+    if not rows:
+        return pd.DataFrame()
     grouped = pd.DataFrame(rows).groupby(["dataset", "method"], sort=True)
     return grouped.agg({**{column: "mean" for column in [f"{m}/{g}" for m, g in SHOWN] + ["seconds"]}, "seed": "count"})
 
@@ -79,15 +89,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--configfile", required=True)
     parser.add_argument("--jobs", type=int, default=8, help="runs side by side")
-    parser.add_argument("--only", default="", help="data sets whose name holds this")
-    parser.add_argument("--methods", nargs="*")
+    parser.add_argument("--only", nargs="*", default=[""], help="data sets whose name holds one of these")
+    parser.add_argument("--methods", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes")
     options = parser.parse_args()
     config = load(yaml.safe_load(Path(options.configfile).read_text("utf-8")), options.configfile)
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs, choose_card, (len(cards.installed()),)) as pool:
         done = pool.imap_unordered(work, todo)
         for number in range(len(todo)):
             try:

@@ -45,6 +45,12 @@ def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
     assert len(batches) == -(-len(lengths) // batch) and max(map(len, batches)) <= batch
 
 
+def test_a_window_of_one_batch_is_a_plain_shuffle():
+    order = torch.randperm(100, generator=generator())
+    batches = bucketed(order, torch.arange(100), 8, generator(), 1)
+    assert {frozenset(part.tolist()) for part in batches} == {frozenset(part.tolist()) for part in order.split(8)}
+
+
 def test_buckets_pad_less_than_chance():
     lengths = torch.randint(5, 128, (3200,), generator=generator())
     order = torch.randperm(3200, generator=generator())
@@ -52,4 +58,4 @@ def test_buckets_pad_less_than_chance():
     def padded(batches):
         return sum(int(lengths[part].max()) * len(part) for part in batches)
 
-    assert padded(bucketed(order, lengths, 32, generator())) < 0.7 * padded(order.split(32))
+    assert padded(bucketed(order, lengths, 32, generator(), 50)) < 0.7 * padded(order.split(32))

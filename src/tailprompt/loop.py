@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from tailprompt.encode import Examples
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, named
 from tailprompt.files import whole
 from tailprompt.samplers import bucketed
 
@@ -61,6 +61,7 @@ def fit(
     clip: float = 1.0,
     evaluate_every: int = 0,
     precision: str = "float32",
+    bucket: int = 1,
     state: Path | None = None,
     key: str = "",
     save_seconds: float = 120.0,
@@ -70,9 +71,10 @@ def fit(
 
     loss: (logits, labels) -> loss per example. judge: (logits, labels) -> scores, of which `select` decides,
     by strict improvement. epochs, patience and warmup count epochs; evaluate_every counts steps, 0 is once an
-    epoch. `state` is where a killed run resumes from, if `key` still says the same. Raises BadInput when loss
+    epoch. bucket: batches sorted by length together; 1 is a plain shuffle. `state` is where a killed run resumes from, if `key` still says the same. Raises BadInput when loss
     or gradient is not finite, with step, tensor and examples.
     """
+    torch.set_float32_matmul_precision(named(PRECISIONS, precision, "precision"))
     per_epoch = -(-len(train) // batch)
     total, cadence = epochs * per_epoch, evaluate_every or per_epoch
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
@@ -86,7 +88,7 @@ def fit(
     while progress.step < total:
         epoch, index = divmod(progress.step, per_epoch)
         if not order or not index:
-            order = epoch_batches(train, sampler, batch, seed, epoch)
+            order = epoch_batches(train, sampler, batch, bucket, seed, epoch)
         losses.append(update(model, learned, optimizer, train, order[index], progress, loss, clip, precision))
         schedule.step()
         progress.step += 1
@@ -123,11 +125,13 @@ def linear(warmup: float, total: int) -> Callable[[int], float]:
     return factor
 
 
-def epoch_batches(train: Examples, sampler: Callable, batch: int, seed: int, epoch: int) -> list[Tensor]:
+def epoch_batches(
+    train: Examples, sampler: Callable, batch: int, bucket: int, seed: int, epoch: int
+) -> list[Tensor]:
     """The batches of an epoch, which depend on the seed and the epoch alone, so that a resumed run repeats them."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     order = sampler(train.labels.cpu(), generator)
-    return bucketed(order, train.lengths, batch, generator)
+    return bucketed(order, train.lengths, batch, generator, bucket)
 
 
 def update(
@@ -179,6 +183,7 @@ def accumulate(
 
 def autocast(device: torch.device, precision: str):
     """bfloat16 where it is asked for and the card has it, else nothing."""
+    named(PRECISIONS, precision, "precision")
     if precision == "bfloat16" and device.type == "cuda" and torch.cuda.is_bf16_supported():
         return torch.autocast("cuda", dtype=torch.bfloat16)
     return nullcontext()
@@ -268,3 +273,7 @@ def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> 
     if content["random_cuda"] is not None and device.type == "cuda":
         torch.cuda.set_rng_state(content["random_cuda"].cpu())
     return Progress(**content["progress"])
+
+
+PRECISIONS = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
+"""Name -> how exactly a card multiplies float32 matrices; a CPU always does so in full."""

@@ -36,7 +36,7 @@ from tailprompt.losses import LOSSES
 from tailprompt.plan import Point
 from tailprompt.samplers import SAMPLERS
 
-LOOP = ("select", "lr", "batch", "epochs", "patience", "warmup", "weight_decay", "adam_eps", "clip", "evaluate_every", "precision")
+LOOP = ("select", "lr", "batch", "epochs", "patience", "warmup", "weight_decay", "adam_eps", "clip", "evaluate_every", "precision", "bucket")
 PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
 
 
