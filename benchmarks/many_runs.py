@@ -57,7 +57,13 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
     return [
-        (root, point, plan.settings(config, point), config["backbones"][point.backbone], start(config, root, point))
+        (
+            root,
+            point,
+            plan.settings(config, point),
+            config["backbones"][point.backbone],
+            start(config, root, point),
+        )
         for point in left
     ]
 
@@ -75,11 +81,15 @@ def table(root: Path) -> pd.DataFrame:
         scores = pd.read_parquet(path).query("split == 'test'").set_index(["metric", "group"])["value"]
         run = json.loads((path.parent / "run.json").read_text())
         shown = {f"{metric}/{group}": 100 * scores[metric, group] for metric, group in SHOWN}
-        rows.append({"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1})
+        rows.append(
+            {"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1}
+        )
     if not rows:
         return pd.DataFrame()
     grouped = pd.DataFrame(rows).groupby(["dataset", "method"], sort=True)
-    return grouped.agg({**{column: "mean" for column in [f"{m}/{g}" for m, g in SHOWN] + ["seconds"]}, "seed": "count"})
+    return grouped.agg(
+        {**{column: "mean" for column in [f"{m}/{g}" for m, g in SHOWN] + ["seconds"]}, "seed": "count"}
+    )
 
 
 SHOWN = [("accuracy", "all"), ("f1", "all"), ("f1", "head"), ("f1", "tail")]
@@ -91,21 +101,28 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=8, help="runs side by side")
     parser.add_argument("--only", nargs="*", default=[""], help="data sets whose name holds one of these")
     parser.add_argument("--methods", nargs="*", default=[])
-    parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes")
+    parser.add_argument(
+        "--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes"
+    )
     options = parser.parse_args()
     config = load(yaml.safe_load(Path(options.configfile).read_text("utf-8")), options.configfile)
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)
-    with multiprocessing.get_context("spawn").Pool(options.jobs, choose_card, (len(cards.installed()),)) as pool:
+    with multiprocessing.get_context("spawn").Pool(
+        options.jobs, choose_card, (len(cards.installed()),)
+    ) as pool:
         done = pool.imap_unordered(work, todo)
         for number in range(len(todo)):
             try:
-                path, seconds, wrong = done.next(timeout=max(1.0, options.seconds - (time.monotonic() - begun)))
+                path, seconds, wrong = done.next(
+                    timeout=max(1.0, options.seconds - (time.monotonic() - begun))
+                )
             except multiprocessing.TimeoutError:
                 print("time is up; the runs in flight resume next time")
                 break
-            print(f"{number + 1}/{len(todo)} {time.monotonic() - begun:6.0f} s  {path}  {seconds:.0f} s {wrong}", flush=True)
+            clock = time.monotonic() - begun
+            print(f"{number + 1}/{len(todo)} {clock:6.0f} s  {path}  {seconds:.0f} s {wrong}", flush=True)
         pool.terminate()
     print(table(root).round(1).to_string())
 

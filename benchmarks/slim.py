@@ -1,6 +1,6 @@
 """Keep of each run's weights the class vectors only, so that many runs travel in a small archive.
 
-    python benchmarks/slim.py results/mini
+python benchmarks/slim.py results/mini
 """
 
 import sys

@@ -1,6 +1,5 @@
 """A small random backbone with the shipped tokenizer, and made-up examples, for the tests of the library."""
 
-
 import pytest
 import torch
 

@@ -35,7 +35,17 @@ def test_plain_input_is_the_tokenizers_own(tokenizer):
 
 def test_prompted_input_is_the_template_and_is_read_at_the_mask(tokenizer):
     examples = encoded(tokenizer, ["gold rose"])
-    assert tokens(tokenizer, examples) == ["[CLS]", "gold", "rose", "this", "is", "[MASK]", "news", ".", "[SEP]"]
+    assert tokens(tokenizer, examples) == [
+        "[CLS]",
+        "gold",
+        "rose",
+        "this",
+        "is",
+        "[MASK]",
+        "news",
+        ".",
+        "[SEP]",
+    ]
     assert examples.position.tolist() == [5]
 
 
@@ -43,7 +53,18 @@ def test_pair_template_is_one_segment(tokenizer):
     examples = encoded(tokenizer, ["a b"], ["c"], template="{text} Question: {pair} ? {mask} .")
     inputs, _ = examples.batch(torch.tensor([0]))
     assert (inputs["token_type_ids"] == 0).all()
-    assert tokens(tokenizer, examples) == ["[CLS]", "a", "b", "question", ":", "c", "?", "[MASK]", ".", "[SEP]"]
+    assert tokens(tokenizer, examples) == [
+        "[CLS]",
+        "a",
+        "b",
+        "question",
+        ":",
+        "c",
+        "?",
+        "[MASK]",
+        ".",
+        "[SEP]",
+    ]
 
 
 @given(st.integers(0, 300), st.integers(12, 64))

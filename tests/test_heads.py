@@ -37,8 +37,8 @@ def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(b
     whole = backbones.load({"family": "bert", "path": ROW["path"]})
     words = encode_words(WORDS, whole.tokenizer)
     model = compose(whole, {**SETTINGS, "head": "verbalizer"}, words=words).eval()
-    examples = encode(["the linux kernel", "a game"], None, [0, 1], ["x", "y"], whole.tokenizer, input="prompted",
-                      template="{text} it is {mask} .", max_length=16, positions=512)  # fmt: skip
+    form = {"input": "prompted", "template": "{text} it is {mask} .", "max_length": 16, "positions": 512}
+    examples = encode(["the linux kernel", "a game"], None, [0, 1], ["x", "y"], whole.tokenizer, **form)
     inputs, _ = examples.batch(torch.arange(2))
     position = inputs.pop("position")
     with torch.no_grad():
@@ -76,7 +76,9 @@ def test_tied_verbalizer_trains_the_input_embedding_and_untied_does_not(backbone
 def test_class_vectors_and_bias_score_like_the_head(backbone, hidden):
     for head in (Verbalizer(backbone, encode_words(WORDS, backbone.tokenizer)), Linear(backbone, 3)):
         features = head.eval().features(hidden)
-        assert torch.allclose(head.logits(features), features @ head.class_vectors().T + head.bias(), atol=1e-5)
+        assert torch.allclose(
+            head.logits(features), features @ head.class_vectors().T + head.bias(), atol=1e-5
+        )
 
 
 def test_scaling_by_norm_to_the_power_zero_changes_nothing_and_to_one_gives_unit_vectors(hidden):
@@ -95,17 +97,23 @@ def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    examples = encode(["x"], None, [0], ["x"], backbone.tokenizer, input="plain", template="", max_length=8, positions=512)
+    examples = encode(
+        ["x"], None, [0], ["x"], backbone.tokenizer, input="plain", template="", max_length=8, positions=512
+    )
     inputs, _ = examples.batch(torch.arange(1))
     training, predicting = model.train()(inputs), model.eval()(inputs)
     bias = model.head.bias()
-    assert torch.allclose((training - bias) / model.head.class_vectors().norm(dim=-1) ** 1.1 + bias, predicting, atol=1e-6)
+    assert torch.allclose(
+        (training - bias) / model.head.class_vectors().norm(dim=-1) ** 1.1 + bias, predicting, atol=1e-6
+    )
 
 
 def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
     head = Linear(backbone, 3, predictor="cosine", logit_scale=30.0).eval()
     logits = head.logits(head.features(hidden))
-    assert logits.abs().max() <= 30.0 and torch.allclose(head.logits(2 * head.features(hidden)), logits, atol=1e-4)
+    assert logits.abs().max() <= 30.0 and torch.allclose(
+        head.logits(2 * head.features(hidden)), logits, atol=1e-4
+    )
 
 
 def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
@@ -116,7 +124,9 @@ def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
         assert all(value.requires_grad for value in model.head.parameters())
 
 
-@pytest.mark.parametrize("key, value", [("head", "verbaliser"), ("activation", "relux"), ("norm", "batch"), ("tuner", "lora")])
+@pytest.mark.parametrize(
+    "key, value", [("head", "verbaliser"), ("activation", "relux"), ("norm", "batch"), ("tuner", "lora")]
+)
 def test_an_unknown_part_is_one_sentence_with_the_known_ones(backbone, key, value):
     with pytest.raises(BadInput, match=f"unknown .* '{value}'; known: "):
         compose(backbone, {**SETTINGS, key: value}, words=[[5], [6]])

@@ -10,7 +10,7 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors files sources",
-    "plan losses samplers metrics inject sheet cards data",
+    "plan losses samplers metrics inject sheet cards data state",
     "backbones bootstrap config encode forecast prepare records score tuners typeset",
     "heads claims loop",
     "compose figures tables",

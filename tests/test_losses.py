@@ -34,20 +34,26 @@ def probability(logits, labels):
 
 def test_focal_with_gamma_zero_is_cross_entropy():
     logits, labels = batch()
-    assert torch.allclose(focal(logits, labels, COUNTS, gamma=0.0), cross_entropy(logits, labels, reduction="none"))
+    assert torch.allclose(
+        focal(logits, labels, COUNTS, gamma=0.0), cross_entropy(logits, labels, reduction="none")
+    )
 
 
 @pytest.mark.parametrize("gamma", [1.0, 2.0])
 def test_focal_is_lin_et_al_equation_4(gamma):
     logits, labels = batch()
     p = probability(logits, labels)
-    assert np.allclose(focal(logits, labels, COUNTS, gamma=gamma).numpy(), -((1 - p) ** gamma) * np.log(p), atol=1e-5)
+    assert np.allclose(
+        focal(logits, labels, COUNTS, gamma=gamma).numpy(), -((1 - p) ** gamma) * np.log(p), atol=1e-5
+    )
 
 
 def test_focal_as_released_is_cross_entropy_plus_its_square():
     logits, labels = batch()
     cost = -np.log(probability(logits, labels))
-    assert np.allclose(focal_as_released(logits, labels, COUNTS, gamma=1.0).numpy(), cost + cost**2, rtol=1e-4)
+    assert np.allclose(
+        focal_as_released(logits, labels, COUNTS, gamma=1.0).numpy(), cost + cost**2, rtol=1e-4
+    )
 
 
 def test_focal_never_exceeds_cross_entropy_and_as_released_never_falls_below():
@@ -86,12 +92,16 @@ def test_class_balanced_with_equal_counts_is_cross_entropy_and_with_beta_near_on
     assert torch.allclose(class_balanced(logits, labels, torch.full((4,), 7.0)), plain, atol=1e-5)
     inverse = 1 / COUNTS.double()
     weight = (4 * inverse / inverse.sum()).float()[labels]
-    assert torch.allclose(class_balanced(logits, labels, COUNTS.double(), beta=1 - 1e-9).float(), weight * plain, rtol=1e-3)
+    assert torch.allclose(
+        class_balanced(logits, labels, COUNTS.double(), beta=1 - 1e-9).float(), weight * plain, rtol=1e-3
+    )
 
 
 def test_ldam_without_margin_is_cross_entropy():
     logits, labels = batch()
-    assert torch.allclose(ldam(logits, labels, COUNTS, margin=0.0), cross_entropy(logits, labels, reduction="none"))
+    assert torch.allclose(
+        ldam(logits, labels, COUNTS, margin=0.0), cross_entropy(logits, labels, reduction="none")
+    )
 
 
 def test_ldam_margin_is_largest_for_the_rarest_class_and_falls_with_the_fourth_root():

@@ -48,7 +48,9 @@ def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
 def test_a_window_of_one_batch_is_a_plain_shuffle():
     order = torch.randperm(100, generator=generator())
     batches = bucketed(order, torch.arange(100), 8, generator(), 1)
-    assert {frozenset(part.tolist()) for part in batches} == {frozenset(part.tolist()) for part in order.split(8)}
+    assert {frozenset(part.tolist()) for part in batches} == {
+        frozenset(part.tolist()) for part in order.split(8)
+    }
 
 
 def test_buckets_pad_less_than_chance():

@@ -20,7 +20,14 @@ from transformers.utils import logging as transformers_logging
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import sha256, write_json
 
-FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "merges.txt"]
+FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "merges.txt",
+]
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,13 @@ def load(row: dict) -> Backbone:
         model = AutoModelForMaskedLM.from_pretrained(where, **pinned, dtype=torch.float32)
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
-        body, transform, decoder, tokenizer, model.config.hidden_size, positions, model.config.initializer_range
+        body,
+        transform,
+        decoder,
+        tokenizer,
+        model.config.hidden_size,
+        positions,
+        model.config.initializer_range,
     )
 
 
@@ -89,7 +102,8 @@ def source(row: dict) -> tuple[str, dict]:
     if "path" in row:
         missing = [file for file in FILES[:3] if not (Path(row["path"]) / file).is_file()]
         if missing:
-            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {', '.join(FILES[:3])}")
+            needs = ", ".join(FILES[:3])
+            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
         return row["path"], {}
     return row["hub"], {"revision": row["revision"]}
 
@@ -112,13 +126,16 @@ def snapshot(row: dict) -> str:
         return snapshot_download(row["hub"], revision=row["revision"], allow_patterns=FILES)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise BadInput(
-            f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor "
-            f"could be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
+            f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache "
+            f"nor could be downloaded ({type(error).__name__}); "
+            "fetch it on a machine with network and set HF_HOME"
         ) from error
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tailprompt.backbones", description="Make sure that a backbone is here.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tailprompt.backbones", description="Make sure that a backbone is here."
+    )
     parser.add_argument("--name", required=True, help="the backbone's name in config/backbones.yaml")
     parser.add_argument("--row", required=True, type=json.loads, help="its row, as JSON")
     parser.add_argument("--out", required=True, help="where to write its row and digests, as JSON")

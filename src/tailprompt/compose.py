@@ -1,13 +1,22 @@
-"""A backbone, a tuner and a head by name become one model: the one place where concepts meet."""
+"""A backbone, a tuner and a head by name become one model, and rows its input: where concepts meet.
+
+Training and prediction both build here what a run's settings say.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tailprompt.backbones import Backbone
-from tailprompt.errors import named
+from tailprompt.encode import Examples, encode
+from tailprompt.errors import BadInput, named
 from tailprompt.heads import Linear, Verbalizer, scale_by_norm
 from tailprompt.tuners import TUNERS
 
@@ -25,7 +34,7 @@ class Model(nn.Module):
         hidden = self.body(**inputs).last_hidden_state
         return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), batch["position"]])
 
-    def forward(self, batch: dict[str, Int[Tensor, "batch *tokens"]]) -> Float[Tensor, "batch classes"]:
+    def forward(self, batch: dict[str, Int[Tensor, batch * tokens]]) -> Float[Tensor, "batch classes"]:
         logits = self.head.logits(self.features(batch))
         if self.training or not self.eta:
             return logits
@@ -49,6 +58,57 @@ def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear
 
 def verbalizer(backbone: Backbone, settings: dict, words: list[list[int]]) -> Verbalizer:
     return Verbalizer(backbone, words, tied=settings["tied"])
+
+
+def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Examples:
+    """The rows of a table (id, text, label, perhaps pair) as token ids."""
+    return encode(
+        table["text"].tolist(),
+        table["pair"].tolist() if "pair" in table else None,
+        table["label"].tolist(),
+        table["id"].tolist(),
+        backbone.tokenizer,
+        input=settings["input"],
+        template=template_of(settings),
+        max_length=settings["max_length"],
+        positions=backbone.positions,
+    )
+
+
+def template_of(settings: dict) -> str:
+    """The data set's template, in the form that the method asks for where the released one differs."""
+    released = settings.get("template_as_released")
+    return released if released and settings["template_form"] == "as_released" else settings["template"]
+
+
+def load_trained(model: Model, run: Path) -> None:
+    """Load a run's trained weights; raises BadInput unless they hold all that this model trains."""
+    path = run / "weights.safetensors"
+    try:
+        weights = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise BadInput(f"{path} cannot be read ({error})") from None
+    weights.pop("class_vectors", None)
+    shapes = {name: value.shape for name, value in model.state_dict(keep_vars=True).items()}
+    trained = {name for name, value in model.named_parameters() if value.requires_grad}
+    absent = trained - set(weights)
+    if any(name.startswith("body.") for name in absent):
+        raise BadInput(
+            f"{path} holds the head only; set keep: true in the row of the run's method, and run it again"
+        )
+    if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
+        raise BadInput(
+            f"{path} holds the weights of another model: another backbone, head or number of classes"
+        )
+    model.load_state_dict(weights, strict=False)
+
+
+@torch.no_grad()
+def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
+    """Logits on the CPU after tau-norm."""
+    if not tau:
+        return logits
+    return scale_by_norm(logits, model.head.class_vectors().cpu(), model.head.bias().cpu(), tau)
 
 
 HEADS = {"linear": linear, "verbalizer": verbalizer}

@@ -40,8 +40,13 @@ class Examples:
 
     def to(self, device: torch.device) -> Examples:
         """The same with everything but `lengths`, which plans batches, on a device."""
-        moved = {key: getattr(self, key).to(device) for key in ("tokens", "segments", "starts", "position", "labels")}
-        return Examples(**moved, lengths=self.lengths, names=self.names, pad=self.pad, truncated=self.truncated)
+        moved = {
+            key: getattr(self, key).to(device)
+            for key in ("tokens", "segments", "starts", "position", "labels")
+        }
+        return Examples(
+            **moved, lengths=self.lengths, names=self.names, pad=self.pad, truncated=self.truncated
+        )
 
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
         """Inputs padded to the longest of these examples, and their labels."""
@@ -77,20 +82,27 @@ def encode(
     Raises BadInput when `max_length` exceeds the backbone's positions or leaves no room for text.
     """
     if max_length > positions:
-        raise BadInput(f"max_length {max_length} is more than the {positions} positions of the backbone; lower it")
+        raise BadInput(
+            f"max_length {max_length} is more than the {positions} positions of the backbone; lower it"
+        )
     layout = named(INPUTS, input, "input")(template, tokenizer, pairs is not None)
     budget = max_length - sum(len(piece) for piece in layout.pieces if isinstance(piece, list))
     if budget < len(layout.slots):
-        raise BadInput(f"template '{template}' leaves {max(budget, 0)} of max_length {max_length} tokens for text; raise max_length or shorten it")
+        raise BadInput(
+            f"template '{template}' leaves {max(budget, 0)} of max_length {max_length} tokens for text; "
+            "raise max_length or shorten it"
+        )
     given = {"text": texts, "pair": pairs}
     slots = {slot: tokenize(tokenizer, given[slot]) for slot in layout.slots}
-    rows = [build(layout, dict(zip(slots, row, strict=True)), budget) for row in zip(*slots.values(), strict=True)]
+    rows = [
+        build(layout, dict(zip(slots, row, strict=True)), budget) for row in zip(*slots.values(), strict=True)
+    ]
     return pack(rows, labels, names, tokenizer.pad_token_id)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Pieces in order: lists of fixed ids, or the name of a slot. `read` is the index of the piece read at."""
+    """Pieces in order: lists of fixed ids, or the name of a slot. `read` is the piece read at."""
 
     pieces: list
     segments: list[int]
@@ -131,16 +143,22 @@ def prompted(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) ->
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
-    return tokenizer(
-        list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False
-    )["input_ids"]
+    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
+        "input_ids"
+    ]
 
 
 def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[int], list[int], int, bool]:
     """Ids, segments and the position read of one example, and whether a text was cut."""
     first, *second = layout.slots
     long = [len(row[slot]) for slot in layout.slots]
-    kept = dict(zip(layout.slots, shorten(long[0], long[1], budget) if second else (min(long[0], budget),), strict=True))
+    kept = dict(
+        zip(
+            layout.slots,
+            shorten(long[0], long[1], budget) if second else (min(long[0], budget),),
+            strict=True,
+        )
+    )
     ids, segments, position = [], [], 0
     for number, (piece, segment) in enumerate(zip(layout.pieces, layout.segments, strict=True)):
         if number == layout.read:
@@ -152,7 +170,7 @@ def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[
 
 
 def shorten(text: int, pair: int, budget: int) -> tuple[int, int]:
-    """Lengths after dropping tokens from the longer text, from the pair where both are equal (code of GLEE)."""
+    """Lengths after dropping from the longer text, from the pair where both are equal (code of GLEE)."""
     excess = max(text + pair - budget, 0)
     level = min(excess, abs(text - pair))
     text, pair = (text - level, pair) if text > pair else (text, pair - level)
@@ -165,7 +183,9 @@ def pack(rows: list, labels: Sequence[int], names: Sequence[str], pad: int) -> E
     lengths = torch.tensor([len(ids) for ids, *_ in rows], dtype=torch.long)
     return Examples(
         tokens=torch.tensor([token for ids, *_ in rows for token in ids], dtype=torch.long),
-        segments=torch.tensor([segment for _, segments, *_ in rows for segment in segments], dtype=torch.long),
+        segments=torch.tensor(
+            [segment for _, segments, *_ in rows for segment in segments], dtype=torch.long
+        ),
         starts=lengths.cumsum(0) - lengths,
         lengths=lengths,
         position=torch.tensor([position for *_, position, _ in rows], dtype=torch.long),
@@ -185,10 +205,16 @@ def encode_words(words: dict[str, str], tokenizer: PreTrainedTokenizerBase) -> l
     seen: dict[tuple, str] = {}
     for (name, word), tokens in zip(words.items(), ids, strict=True):
         if not set(tokens) - {tokenizer.unk_token_id}:
-            raise BadInput(f"verbalizer: the word '{word}' of class '{name}' has no token that the backbone knows; choose another word")
+            raise BadInput(
+                f"verbalizer: the word '{word}' of class '{name}' has no token that the backbone knows; "
+                "choose another word"
+            )
         key = tuple(sorted(tokens))
         if key in seen:
-            raise BadInput(f"verbalizer: classes '{seen[key]}' and '{name}' have words of the same tokens; choose another word for one")
+            raise BadInput(
+                f"verbalizer: classes '{seen[key]}' and '{name}' have words of the same tokens; "
+                "choose another word for one"
+            )
         seen[key] = name
     return ids
 

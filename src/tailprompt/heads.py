@@ -54,7 +54,9 @@ class Linear(nn.Module):
 
     def logits(self, features: Hidden) -> Logits:
         if self.cosine:
-            return self.logit_scale * F.linear(F.normalize(features, dim=-1), F.normalize(self.class_vectors(), dim=-1))
+            return self.logit_scale * F.linear(
+                F.normalize(features, dim=-1), F.normalize(self.class_vectors(), dim=-1)
+            )
         return self.predictor(features)
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:

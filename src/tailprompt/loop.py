@@ -6,12 +6,9 @@ the weights of the best dev score at the end.
 
 from __future__ import annotations
 
-import os
-import pickle
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -21,24 +18,11 @@ from tqdm import tqdm
 
 from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, named
-from tailprompt.files import whole
 from tailprompt.samplers import bucketed
+from tailprompt.state import Progress, resume, save
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Judge = Callable[[Tensor, Tensor], dict[str, float]]
-
-
-@dataclass
-class Progress:
-    """Where training stands; all of it is in the file a killed run resumes from."""
-
-    step: int = 0
-    best_step: int = 0
-    best_score: float = float("-inf")
-    micro: int = 0
-    seconds: float = 0.0
-    curve: list[dict] = field(default_factory=list)
-    best: dict[str, Tensor] = field(default_factory=dict)
 
 
 def fit(
@@ -71,12 +55,13 @@ def fit(
 
     loss: (logits, labels) -> loss per example. judge: (logits, labels) -> scores, of which `select` decides,
     by strict improvement. epochs, patience and warmup count epochs; evaluate_every counts steps, 0 is once an
-    epoch. bucket: batches sorted by length together; 1 is a plain shuffle. `state` is where a killed run resumes from, if `key` still says the same. Raises BadInput when loss
-    or gradient is not finite, with step, tensor and examples.
+    epoch. bucket: batches sorted by length together; 1 is a plain shuffle. `state` is where a killed run
+    resumes from, if `key` still says the same. Raises BadInput when loss or gradient is not finite, with step,
+    tensor and examples.
     """
     torch.set_float32_matmul_precision(named(PRECISIONS, precision, "precision"))
     per_epoch = -(-len(train) // batch)
-    total, cadence = epochs * per_epoch, evaluate_every or per_epoch
+    total, cadence = round(epochs * per_epoch), evaluate_every or per_epoch
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
     optimizer = torch.optim.AdamW(
         learned.values(), lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=train.tokens.is_cuda or None
@@ -85,7 +70,7 @@ def fit(
     progress = resume(state, key, learned, optimizer, schedule) or Progress(micro=batch)
     bar = tqdm(total=total, initial=progress.step, desc=label, unit="step", mininterval=2, dynamic_ncols=True)
     begun, saved, losses, order = time.monotonic() - progress.seconds, time.monotonic(), [], []
-    while progress.step < total:
+    while progress.step < total and not tired(progress, patience * per_epoch):
         epoch, index = divmod(progress.step, per_epoch)
         if not order or not index:
             order = epoch_batches(train, sampler, batch, bucket, seed, epoch)
@@ -98,20 +83,27 @@ def fit(
         scores = judge(predict(model, dev, precision=precision), dev.labels.cpu())
         progress.seconds = time.monotonic() - begun
         note(progress, scores, select, losses, schedule.get_last_lr()[0], per_epoch)
-        bar.set_postfix(loss=f"{sum(losses) / len(losses):.3f}", dev=f"{100 * scores[select]:.1f}", best=f"{100 * progress.best_score:.1f}")
+        bar.set_postfix(
+            loss=f"{sum(losses) / len(losses):.3f}",
+            dev=f"{100 * scores[select]:.1f}",
+            best=f"{100 * progress.best_score:.1f}",
+        )
         losses = []
         if progress.best_step == progress.step:
             progress.best = {name: value.detach().clone() for name, value in learned.items()}
         if state is not None and time.monotonic() - saved >= save_seconds:
             save(state, key, progress, learned, optimizer, schedule)
             saved = time.monotonic()
-        if progress.step - progress.best_step >= patience * per_epoch:
-            break
     bar.close()
     with torch.no_grad():
         for name, value in progress.best.items():
             learned[name].copy_(value)
     return progress
+
+
+def tired(progress: Progress, patience: float) -> bool:
+    """Whether the last evaluation was `patience` steps or more after the best one."""
+    return bool(progress.curve) and progress.curve[-1]["step"] - progress.best_step >= patience
 
 
 def linear(warmup: float, total: int) -> Callable[[int], float]:
@@ -128,7 +120,7 @@ def linear(warmup: float, total: int) -> Callable[[int], float]:
 def epoch_batches(
     train: Examples, sampler: Callable, batch: int, bucket: int, seed: int, epoch: int
 ) -> list[Tensor]:
-    """The batches of an epoch, which depend on the seed and the epoch alone, so that a resumed run repeats them."""
+    """The batches of an epoch; seed and epoch alone decide, so that a resumed run repeats them."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     order = sampler(train.labels.cpu(), generator)
     return bucketed(order, train.lengths, batch, generator, bucket)
@@ -153,11 +145,16 @@ def update(
             break
         except torch.cuda.OutOfMemoryError:
             if progress.micro == 1:
-                raise BadInput("the card has no memory for a single example; lower max_length or take a smaller backbone") from None
+                raise BadInput(
+                    "the card has no memory for a single example; lower max_length or take a smaller backbone"
+                ) from None
             progress.micro = -(-progress.micro // 2)
             optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
-            tqdm.write(f"out of memory: micro-batch is now {progress.micro}, the batch stays {len(indices)} by accumulation")
+            tqdm.write(
+                f"out of memory: micro-batch is now {progress.micro}, "
+                f"the batch stays {len(indices)} by accumulation"
+            )
     norm = torch.nn.utils.clip_grad_norm_(learned.values(), clip)
     if not torch.isfinite(value + norm):
         raise diverged(value, learned, [train.names[i] for i in indices.tolist()], progress.step)
@@ -191,8 +188,16 @@ def autocast(device: torch.device, precision: str):
 
 def diverged(value: Tensor, learned: dict[str, Tensor], names: list[str], step: int) -> BadInput:
     """What to say of a step that is not finite, before its update is applied."""
-    broken = [name for name, tensor in learned.items() if tensor.grad is not None and not tensor.grad.isfinite().all()]
-    what = f"the loss is {float(value)}" if not value.isfinite() else f"the gradient of {broken[0] if broken else 'the model'} is not finite"
+    broken = [
+        name
+        for name, tensor in learned.items()
+        if tensor.grad is not None and not tensor.grad.isfinite().all()
+    ]
+    what = (
+        f"the loss is {float(value)}"
+        if not value.isfinite()
+        else f"the gradient of {broken[0] if broken else 'the model'} is not finite"
+    )
     return BadInput(
         f"training stopped at step {step + 1}: {what} (first tensor: {broken[0] if broken else 'loss'}); "
         f"examples of the batch: {', '.join(names)}; lower lr, or look at these examples"
@@ -201,7 +206,12 @@ def diverged(value: Tensor, learned: dict[str, Tensor], names: list[str], step: 
 
 @torch.no_grad()
 def predict(
-    model: nn.Module, examples: Examples, *, tokens: int = 16_384, precision: str = "float32", features: bool = False
+    model: nn.Module,
+    examples: Examples,
+    *,
+    tokens: int = 16_384,
+    precision: str = "float32",
+    features: bool = False,
 ) -> Float[Tensor, "examples outputs"]:
     """Logits (or features) of all examples in their own order, on the CPU in float32.
 
@@ -221,7 +231,9 @@ def predict(
     return torch.empty_like(gathered).index_copy_(0, order, gathered)
 
 
-def note(progress: Progress, scores: dict, select: str, losses: list[float], lr: float, per_epoch: int) -> None:
+def note(
+    progress: Progress, scores: dict, select: str, losses: list[float], lr: float, per_epoch: int
+) -> None:
     """Add a line to the curve, and move the best step on strict improvement."""
     progress.curve.append(
         {
@@ -235,44 +247,6 @@ def note(progress: Progress, scores: dict, select: str, losses: list[float], lr:
     )
     if scores[select] > progress.best_score:
         progress.best_score, progress.best_step = scores[select], progress.step
-
-
-def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, schedule) -> None:
-    """Write, whole, everything that the rest of the run depends on."""
-    content = {
-        "key": key,
-        "progress": vars(progress),
-        "learned": learned,
-        "optimizer": optimizer.state_dict(),
-        "schedule": schedule.state_dict(),
-        "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-    }
-    with whole(state) as temporary:
-        torch.save(content, temporary)
-
-
-def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> Progress | None:
-    """Load what `save` wrote if it is of the same run; a file of other settings or half a file is set aside."""
-    if state is None or not os.path.exists(state):
-        return None
-    device = next(iter(learned.values())).device
-    try:
-        content = torch.load(state, map_location=device, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
-        content = {"key": None}
-    if content["key"] != key:
-        tqdm.write(f"{state} is not of this run as it is set now; starting from the first step")
-        return None
-    with torch.no_grad():
-        for name, value in content["learned"].items():
-            learned[name].copy_(value)
-    optimizer.load_state_dict(content["optimizer"])
-    schedule.load_state_dict(content["schedule"])
-    torch.set_rng_state(content["random"].cpu())
-    if content["random_cuda"] is not None and device.type == "cuda":
-        torch.cuda.set_rng_state(content["random_cuda"].cpu())
-    return Progress(**content["progress"])
 
 
 PRECISIONS = {"float32": "highest", "tf32": "high", "bfloat16": "high"}

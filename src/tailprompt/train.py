@@ -20,27 +20,41 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt import backbones, data
 from tailprompt.cards import free
-from tailprompt.compose import Model, compose
-from tailprompt.encode import Examples, encode, encode_words
+from tailprompt.compose import Model, compose, encode_rows, load_trained, rescaled
+from tailprompt.encode import Examples, encode_words
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import sha256, whole, write_json
-from tailprompt.heads import scale_by_norm
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.losses import LOSSES
 from tailprompt.plan import Point
 from tailprompt.samplers import SAMPLERS
 
-LOOP = ("select", "lr", "batch", "epochs", "patience", "warmup", "weight_decay", "adam_eps", "clip", "evaluate_every", "precision", "bucket")
+LOOP = (
+    "select",
+    "lr",
+    "batch",
+    "epochs",
+    "patience",
+    "warmup",
+    "weight_decay",
+    "adam_eps",
+    "clip",
+    "evaluate_every",
+    "precision",
+    "bucket",
+)
 PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
 
 
-def train(root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None) -> None:
+def train(
+    root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None
+) -> None:
     """Train `point` and write its folder."""
     folder, begun = root / "runs" / point.path, time.monotonic()
     path = root / "data" / f"{point.dataset}.parquet"
@@ -50,14 +64,16 @@ def train(root: Path, point: Point, settings: dict, row: dict, device: torch.dev
     backbone = backbones.load(row)
     model = compose(backbone, settings, words=encode_words(words, backbone.tokenizer))
     if start:
-        begin_from(model, start)
+        load_trained(model, start)
     splits = {
-        split: encode_split(part, backbone, settings).to(device)
+        split: encode_rows(part, backbone, settings).to(device)
         for split, part in table.groupby("split", sort=False)
     }
     model.to(device)
     progress = fit_model(model, splits, classes, settings, point, folder, sha256(path))
-    logits = {split: predict(model, splits[split], precision=settings["precision"]) for split in ("dev", "test")}
+    logits = {
+        split: predict(model, splits[split], precision=settings["precision"]) for split in ("dev", "test")
+    }
     tau = choose_tau(model, logits["dev"], splits["dev"].labels.cpu(), settings)
     logits = {split: rescaled(model, value, tau) for split, value in logits.items()}
     write_predictions(folder / "predictions.parquet", logits, splits)
@@ -70,7 +86,12 @@ def train(root: Path, point: Point, settings: dict, row: dict, device: torch.dev
         "backbone": row,
         "classes": classes,
         "words": words,
-        "data": {"path": str(path), "sha256": sha256(path), "rows": {split: len(part) for split, part in splits.items()}},
+        "data": {
+            "path": str(path),
+            "sha256": sha256(path),
+            "rows": {split: len(part) for split, part in splits.items()},
+            "pair": "pair" in table,
+        },
         "truncated": {split: part.truncated for split, part in splits.items()},
         "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
         "total": sum(value.numel() for value in model.parameters()),
@@ -100,29 +121,14 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     return {name: words[name] for name in classes}
 
 
-def encode_split(part: pd.DataFrame, backbone: backbones.Backbone, settings: dict) -> Examples:
-    """One split of the data as token ids."""
-    return encode(
-        part["text"].tolist(),
-        part["pair"].tolist() if "pair" in part and part["pair"].notna().any() else None,
-        part["label"].tolist(),
-        part["id"].tolist(),
-        backbone.tokenizer,
-        input=settings["input"],
-        template=template_of(settings),
-        max_length=settings["max_length"],
-        positions=backbone.positions,
-    )
-
-
-def template_of(settings: dict) -> str:
-    """The data set's template, in the form that the method asks for where the released one differs."""
-    released = settings.get("template_as_released")
-    return released if released and settings["template_form"] == "as_released" else settings["template"]
-
-
 def fit_model(
-    model: Model, splits: dict[str, Examples], classes: list[str], settings: dict, point: Point, folder: Path, digest: str
+    model: Model,
+    splits: dict[str, Examples],
+    classes: list[str],
+    settings: dict,
+    point: Point,
+    folder: Path,
+    digest: str,
 ) -> Progress:
     """Run the loop with the settings' loss and sampler."""
     function, wanted = named(LOSSES, settings["loss"], "loss")
@@ -153,29 +159,11 @@ def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
     }
 
 
-def begin_from(model: Model, start: Path) -> None:
-    """Load the trained weights of another run; raises BadInput when they are of another shape."""
-    weights = load_file(start / "weights.safetensors")
-    weights.pop("class_vectors", None)
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    trained = {name for name, value in model.named_parameters() if value.requires_grad}
-    if unexpected or trained & set(missing):
-        raise BadInput(f"{start}: its weights lack {len(trained & set(missing))} tensors of this run; set keep: true in the method it starts from")
-
-
 def choose_tau(model: Model, logits: Tensor, labels: Tensor, settings: dict) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
     scores = [judge(rescaled(model, logits, tau), labels)[settings["select"]] for tau in taus]
     return taus[int(np.argmax(scores))]
-
-
-@torch.no_grad()
-def rescaled(model: Model, logits: Tensor, tau: float) -> Tensor:
-    """Logits on the CPU after tau-norm."""
-    if not tau:
-        return logits
-    return scale_by_norm(logits, model.head.class_vectors().cpu(), model.head.bias().cpu(), tau)
 
 
 def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, Examples]) -> None:
@@ -196,17 +184,26 @@ def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, E
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
 
 
-def write_features(path: Path, model: Model, splits: dict[str, Examples], classes: list[str], asked: list[str]) -> None:
+def write_features(
+    path: Path, model: Model, splits: dict[str, Examples], classes: list[str], asked: list[str]
+) -> None:
     """Feature vectors of the test examples of the classes that a figure asks for."""
     wanted = [classes.index(name) for name in asked if name in classes]
     if len(wanted) < len(asked):
-        raise BadInput(f"features: no class {sorted(set(asked) - set(classes))}; known: {', '.join(sorted(classes))}")
+        raise BadInput(
+            f"features: no class {sorted(set(asked) - set(classes))}; known: {', '.join(sorted(classes))}"
+        )
     test = splits["test"]
     labels = test.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, wanted))
     vectors = predict(model, test, features=True).numpy()[chosen] if wanted else []
     table = pd.DataFrame(
-        {"id": [test.names[i] for i in chosen], "split": "test", "label": labels[chosen], "vector": list(vectors)}
+        {
+            "id": [test.names[i] for i in chosen],
+            "split": "test",
+            "label": labels[chosen],
+            "vector": list(vectors),
+        }
     )
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
@@ -217,7 +214,8 @@ def write_weights(path: Path, model: Model, settings: dict) -> None:
     tensors = {
         name: value.detach()
         for name, value in model.named_parameters()
-        if value.requires_grad and (settings["keep"] or settings["tuner"] != "full" or name.startswith("head."))
+        if value.requires_grad
+        and (settings["keep"] or settings["tuner"] != "full" or name.startswith("head."))
     }
     tensors["class_vectors"] = model.head.class_vectors().detach()
     with whole(path) as temporary:
@@ -236,11 +234,16 @@ def surroundings(device: torch.device) -> dict:
         for name, module in sorted(sys.modules.items())
         if name.startswith("tailprompt.") and getattr(module, "__file__", None)
     }
-    name = torch.cuda.get_device_name() if device.type == "cuda" else f"{platform.processor() or platform.machine()} CPU"
+    name = (
+        torch.cuda.get_device_name()
+        if device.type == "cuda"
+        else f"{platform.processor() or platform.machine()} CPU"
+    )
     return {
         "device": name,
         "threads": torch.get_num_threads(),
-        "versions": {"python": platform.python_version()} | {package: version_of(package) for package in PACKAGES},
+        "versions": {"python": platform.python_version()}
+        | {package: version_of(package) for package in PACKAGES},
         "sources": sources,
     }
 
@@ -275,7 +278,14 @@ def main() -> None:
     options = parser.parse_args()
     repeatable(options.threads)
     with free(options.device, slots=options.slots) as device:
-        train(options.root, Point.at(options.point), options.settings, options.backbone, torch.device(device), options.start)
+        train(
+            options.root,
+            Point.at(options.point),
+            options.settings,
+            options.backbone,
+            torch.device(device),
+            options.start,
+        )
 
 
 if __name__ == "__main__":

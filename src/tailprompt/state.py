@@ -1,0 +1,65 @@
+"""Where a run stands, and the file from which a killed one goes on."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from tailprompt.files import whole
+
+
+@dataclass
+class Progress:
+    """Where training stands; all of it is in the file a killed run resumes from."""
+
+    step: int = 0
+    best_step: int = 0
+    best_score: float = float("-inf")
+    micro: int = 0
+    seconds: float = 0.0
+    curve: list[dict] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+
+def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, schedule) -> None:
+    """Write, whole, everything that the rest of the run depends on."""
+    content = {
+        "key": key,
+        "progress": vars(progress),
+        "learned": learned,
+        "optimizer": optimizer.state_dict(),
+        "schedule": schedule.state_dict(),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+    }
+    with whole(state) as temporary:
+        torch.save(content, temporary)
+
+
+def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> Progress | None:
+    """Load what `save` wrote, if it is whole and of the same run."""
+    if state is None or not os.path.exists(state):
+        return None
+    device = next(iter(learned.values())).device
+    try:
+        content = torch.load(state, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
+        content = {"key": None}
+    if content["key"] != key:
+        tqdm.write(f"{state} is not of this run as it is set now; starting from the first step")
+        return None
+    with torch.no_grad():
+        for name, value in content["learned"].items():
+            learned[name].copy_(value)
+    optimizer.load_state_dict(content["optimizer"])
+    schedule.load_state_dict(content["schedule"])
+    torch.set_rng_state(content["random"].cpu())
+    if content["random_cuda"] is not None and device.type == "cuda":
+        torch.cuda.set_rng_state(content["random_cuda"].cpu())
+    return Progress(**content["progress"])
