@@ -17,7 +17,7 @@ def scale(file):
 
 def test_the_papers_scale_is_all_cells_of_tables_2_3_and_5_with_five_seeds(tmp_path):
     text = forecast(scale("config/paper.yaml"), tmp_path)
-    assert "375 runs, 0 of them done" in text and "0.85 GB of weights" in text and "by rule" in text
+    assert "670 runs, 0 of them done" in text and "0.85 GB of weights" in text and "by rule" in text
 
 
 def test_the_demo_downloads_nothing():

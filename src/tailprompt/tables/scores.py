@@ -63,7 +63,7 @@ def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
 
 def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
     """Beside each number the printed one of its data set and method (an as-released row has its method's)."""
-    printed = printed[printed.table == spec["name"]][
+    printed = printed[printed.table == spec.get("beside", spec["name"])][
         ["dataset", "method", "metric", "value", "spread", "page"]
     ]
     names = {"dataset": "key", "method": "row", "value": "reported", "spread": "reported_spread"}
@@ -115,7 +115,8 @@ def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
     )
     rows = means.reset_index().assign(dataset=AVERAGE, spread=np.nan, versus=None)
     printed = records.reported(spec["paper"])
-    columns = printed[(printed.table == spec["name"]) & (printed.dataset != AVERAGE)].dataset
+    shown = printed[printed.table == spec.get("beside", spec["name"])]
+    columns = shown[shown.dataset != AVERAGE].dataset
     same = {report.get("reported") for report in reports.values()} == set(columns)
     return with_reported(rows, printed if same else printed.iloc[:0], spec, reports)
 
