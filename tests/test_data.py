@@ -67,7 +67,7 @@ def test_the_same_rows_come_from_every_format_packed_or_not(tmp_path, kind, pack
 
 def test_places_name_the_line_even_after_a_text_of_several_lines(tmp_path):
     path = save(tmp_path / "f.csv", 'text,label\n"two\nlines",a\nnext,b\n')
-    assert list(data.load_table({"train": path}, {})["place"]) == ["f.csv:2", "f.csv:4"]
+    assert list(data.load_table({"train": path}, {})["file:line"]) == ["f.csv:2", "f.csv:4"]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):

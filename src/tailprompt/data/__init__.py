@@ -17,7 +17,7 @@ from tailprompt import files
 from tailprompt.data import checks
 from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.splits import cut, stratified
-from tailprompt.data.tables import SPLITS, load_table, read_separated
+from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated
 from tailprompt.errors import BadInput, known, named
 
 META = b"tailprompt"
@@ -90,7 +90,7 @@ def read_words(path: Path) -> pd.DataFrame:
         raise BadInput(f"the verbalizer {path} does not exist")
     table = read_separated(Path(path), "utf-8-sig", ",")
     if not {"label", "words"} <= set(table):
-        raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {'place'})}")
+        raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {PLACE})}")
     return table
 
 

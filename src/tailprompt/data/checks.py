@@ -6,7 +6,7 @@ import string
 
 import pandas as pd
 
-from tailprompt.data.tables import few
+from tailprompt.data.tables import PLACE, few
 from tailprompt.errors import BadInput, known
 
 SLOTS = {"text", "pair", "mask"}
@@ -61,7 +61,7 @@ def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
     Not by str.format: a label may hold braces itself.
     """
     if bad.any():
-        places = table.loc[bad, "place" if "place" in table else "id"]
+        places = table.loc[bad, PLACE if PLACE in table else "id"]
         raise BadInput(sentence.replace("{n}", str(bad.sum())).replace("{places}", few(list(places))))
 
 

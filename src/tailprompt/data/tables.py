@@ -12,14 +12,14 @@ import pandas as pd
 
 from tailprompt.errors import BadInput, known, named
 
-TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "place"
+TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "file:line"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
 
 
 def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """One file a split (`paths` by split), or one for all (`paths["all"]`), with or without a split column.
 
-    Returns text, label, place and, where the row's `columns` names them, pair, id and split.
+    Returns text, label, the place of each row and, where the row's `columns` names them, pair, id and split.
     """
     parts = []
     for name, path in paths.items():
@@ -42,6 +42,11 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     if missing:
         have = known(set(table) - {PLACE})
         raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
+    return strings(table, columns, path)
+
+
+def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """The columns of these names under their keys, each cell as text, with the place of each row."""
     nested = table[list(columns.values())].map(lambda cell: isinstance(cell, list | dict)).any(axis=1)
     if nested.any():
         places = few(list(table.loc[nested, PLACE]))
@@ -62,7 +67,7 @@ def as_text(value) -> str:
 
 
 def rows(path: Path, encoding: str) -> pd.DataFrame:
-    """All rows of a file, format by its name, with `place` = `file:line`."""
+    """All rows of a file, format by its name, with the place of each, `file:line`."""
     kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
     read = named(READERS, kind, f"file format of {path},")
     table = read(path, encoding)
