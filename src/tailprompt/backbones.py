@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
@@ -74,17 +75,14 @@ def load(row: dict) -> Backbone:
 
     With `random` (changes to the checkpoint's config) the weights are drawn from seed 0 instead of read.
     """
-    where, pinned = source(row)
     take_apart = named(FAMILIES, row["family"], "backbone family")
+    where, pinned = source(row)
     transformers_logging.disable_progress_bar()
-    tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
-    if "random" in row:
-        config = AutoConfig.from_pretrained(where, **pinned, **row["random"])
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
-    else:
-        model = AutoModelForMaskedLM.from_pretrained(where, **pinned, dtype=torch.float32)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
+        model = drawn(where, pinned, row["random"]) if "random" in row else read(where, pinned)
+    except (OSError, SafetensorError) as error:
+        raise unavailable(row, error) from error
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
         body,
@@ -95,6 +93,19 @@ def load(row: dict) -> Backbone:
         positions,
         model.config.initializer_range,
     )
+
+
+def read(where: str, pinned: dict) -> nn.Module:
+    """The pretrained model."""
+    return AutoModelForMaskedLM.from_pretrained(where, **pinned, dtype=torch.float32)
+
+
+def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
+    """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
+    config = AutoConfig.from_pretrained(where, **pinned, **changes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
 
 
 def source(row: dict) -> tuple[str, dict]:
@@ -125,11 +136,17 @@ def snapshot(row: dict) -> str:
     try:
         return snapshot_download(row["hub"], revision=row["revision"], allow_patterns=FILES)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise BadInput(
-            f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache "
-            f"nor could be downloaded ({type(error).__name__}); "
-            "fetch it on a machine with network and set HF_HOME"
-        ) from error
+        raise unavailable(row, error) from error
+
+
+def unavailable(row: dict, error: Exception) -> BadInput:
+    """What to do about a backbone that cannot be had."""
+    if "path" in row:
+        return BadInput(f"backbone folder {row['path']} cannot be read ({' '.join(str(error).split())})")
+    return BadInput(
+        f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor could "
+        f"be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
+    )
 
 
 def main() -> None:

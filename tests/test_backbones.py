@@ -1,0 +1,109 @@
+"""Backbones taken apart are what they were whole, and what is missing is one sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+from conftest import FOLDER, ROW, SMALL
+from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
+
+from tailprompt import backbones
+from tailprompt.errors import BadInput
+from tailprompt.files import sha256
+
+HUB = {"family": "bert", "hub": "nobody/nothing", "revision": "0" * 40}
+
+
+def ids(vocabulary: int) -> dict[str, torch.Tensor]:
+    """Two texts of random tokens, the second padded."""
+    tokens = torch.randint(5, vocabulary, (2, 9), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(tokens)
+    mask[1, 6:] = 0
+    return {"input_ids": tokens, "attention_mask": mask, "token_type_ids": torch.zeros_like(tokens)}
+
+
+def assert_same(taken: backbones.Backbone, whole: torch.nn.Module):
+    """Body, transform and decoder in a row give the whole model's hidden states and logits."""
+    batch = ids(whole.config.vocab_size)
+    with torch.no_grad():
+        expected = whole.eval()(**batch, output_hidden_states=True)
+        hidden = taken.body.eval()(**batch).last_hidden_state
+        logits = taken.decoder(taken.transform(hidden))
+    assert torch.equal(hidden, expected.hidden_states[-1])
+    assert torch.allclose(logits, expected.logits, atol=1e-5)
+
+
+def test_the_shipped_backbone_is_the_one_that_transformers_loads():
+    taken = backbones.load({"family": "bert", "path": FOLDER})
+    assert_same(taken, AutoModelForMaskedLM.from_pretrained(FOLDER, dtype=torch.float32))
+    assert taken.decoder.weight is taken.body.embeddings.word_embeddings.weight
+    assert isinstance(taken.norm, torch.nn.LayerNorm) and taken.norm.weight.std() > 0.01  # trained, not fresh
+    assert (taken.width, taken.positions) == (taken.body.config.hidden_size, 512)
+
+
+def test_a_roberta_taken_apart_is_the_whole(tmp_path, tokenizer):
+    config = RobertaConfig(**SMALL, vocab_size=len(tokenizer), max_position_embeddings=40, type_vocab_size=1)
+    whole = RobertaForMaskedLM(config)
+    torch.nn.init.normal_(whole.lm_head.bias)  # zero when drawn
+    whole.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    taken = backbones.load({"family": "roberta", "path": str(tmp_path)})
+    assert_same(taken, whole)
+    assert taken.positions == 38  # pad_token_id 1 takes the first two
+
+
+def test_random_weights_are_the_same_each_time_and_disturb_no_one(backbone):
+    torch.manual_seed(5)
+    again = backbones.load(ROW)
+    assert torch.rand(1) == torch.rand(1, generator=torch.Generator().manual_seed(5))
+    first, second = backbone.body.state_dict(), again.body.state_dict()
+    assert again.width == 16 and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_fetching_gives_the_digest_of_each_file(tmp_path, monkeypatch):
+    out = tmp_path / "row.json"
+    row = {"family": "bert", "path": FOLDER}
+    told = ["backbones", "--name", "mini", "--row", json.dumps(row), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", told)
+    backbones.main()
+    made = json.loads(out.read_text("utf-8"))
+    assert made["name"] == "mini" and made["path"] == FOLDER
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(made["sha256"])
+    assert all(digest == sha256(f"{FOLDER}/{file}") for file, digest in made["sha256"].items())
+
+
+@pytest.mark.parametrize("act", [backbones.load, backbones.fetch])
+def test_a_folder_that_lacks_files_is_refused_with_their_names(tmp_path, act):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(BadInput, match="model.safetensors, tokenizer.json not found"):
+        act({"family": "bert", "path": str(tmp_path)})
+
+
+def test_a_damaged_folder_is_one_sentence(tmp_path):
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model.safetensors").write_bytes(b"cut")
+    with pytest.raises(BadInput, match=r"backbone folder .* cannot be read \(.*\)"):
+        backbones.load({"family": "bert", "path": str(tmp_path)})
+
+
+@pytest.mark.parametrize("act", [backbones.load, backbones.fetch])
+def test_without_network_a_hub_backbone_that_is_not_in_the_cache_is_one_sentence(tmp_path, monkeypatch, act):
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(
+        BadInput, match="nobody/nothing at revision 0+ is neither in the .* cache nor could be"
+    ) as error:
+        act(HUB)
+    assert "HF_HOME" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_unknown_family_is_refused_with_the_known_ones():
+    with pytest.raises(BadInput, match="unknown backbone family 'gpt'; known: bert, roberta"):
+        backbones.load({"family": "gpt", "path": FOLDER})
