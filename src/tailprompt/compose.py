@@ -81,25 +81,27 @@ def template_of(settings: dict) -> str:
     return released if released and settings["template_form"] == "as_released" else settings["template"]
 
 
-def load_trained(model: Model, run: Path) -> None:
-    """Load a run's trained weights; raises BadInput unless they hold all that this model trains."""
+def load_trained(model: Model, run: Path, *, started: bool = False) -> None:
+    """Load a run's weights; raises BadInput unless they hold all that this model trains.
+
+    started: the run began from another run's weights, so that nothing of it is as in the checkpoint.
+    """
     path = run / "weights.safetensors"
     try:
         weights = load_file(path)
     except (OSError, SafetensorError) as error:
         raise BadInput(f"{path} cannot be read ({error})") from None
     weights.pop("class_vectors", None)
-    shapes = {name: value.shape for name, value in model.state_dict(keep_vars=True).items()}
-    trained = {name for name, value in model.named_parameters() if value.requires_grad}
-    absent = trained - set(weights)
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    needed = {name for name, value in model.named_parameters() if value.requires_grad or started}
+    absent = needed - set(weights)
     if any(name.startswith("body.") for name in absent):
         raise BadInput(
-            f"{path} holds the head only; set keep: true in the row of the run's method, and run it again"
+            f"{path} holds the head without its body; set keep: true in the row of the run's method "
+            "and run it again"
         )
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
-        raise BadInput(
-            f"{path} holds the weights of another model: another backbone, head or number of classes"
-        )
+        raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
 
 

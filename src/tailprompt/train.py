@@ -210,12 +210,12 @@ def write_features(
 
 
 def write_weights(path: Path, model: Model, settings: dict) -> None:
-    """The head's trained tensors, with `keep` all trained ones, and the class vectors."""
+    """The class vectors and the head's trained tensors; with `keep` all that differ from the checkpoint."""
     tensors = {
         name: value.detach()
         for name, value in model.named_parameters()
-        if value.requires_grad
-        and (settings["keep"] or settings["tuner"] != "full" or name.startswith("head."))
+        if (settings["keep"] and (value.requires_grad or settings["start"]))
+        or (value.requires_grad and (settings["tuner"] != "full" or name.startswith("head.")))
     }
     tensors["class_vectors"] = model.head.class_vectors().detach()
     with whole(path) as temporary:

@@ -1,0 +1,160 @@
+"""A trained run on new rows: the classes it gave its own test rows, whatever the file, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import toy
+
+from tailprompt import predict
+from tailprompt.errors import BadInput
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Run folders by name; the pair's is on texts in two parts."""
+    root, paired = tmp_path_factory.mktemp("single"), tmp_path_factory.mktemp("paired")
+    return {
+        "prompt": toy.run(root, "prompt", keep=True),
+        "eta": toy.run(root, "cls-relu-eta", keep=True),
+        "tau": toy.run(root, "cls-relu-tau", keep=True, tau=[1.5]),
+        "ldam": toy.run(root, "cls-relu-ldam", keep=True),
+        "frozen": toy.run(root, "cls-tanh-focal", tuner="frozen"),
+        "head": toy.run(root, "cls-tanh", epochs=1),
+        "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
+    }
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """A CSV of the test rows with a column of its own."""
+    table = toy.table()
+    table = table[table.split == "test"].assign(place=lambda t: t.id.str.upper())[["id", "place", "text"]]
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    return tmp_path / "rows.csv"
+
+
+def run(folder, file, *, out=None, text="text", pair=None):
+    out = out or predict.beside(file)
+    predict.predict_file(folder, file, out, text=text, pair=pair, encoding="utf-8-sig", device="cpu")
+    return out
+
+
+def softmax(values):
+    values = np.exp(values - values.max(1, keepdims=True))
+    return values / values.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen"])
+def test_a_runs_own_test_rows_get_the_predictions_it_stored(runs, rows, name):
+    made = pd.read_csv(run(runs[name], rows))
+    kept = toy.scores(runs[name]).query("split == 'test'")
+    assert made.id.tolist() == kept.id.tolist()
+    assert made.prediction.tolist() == [list(toy.WORDS)[label] for label in kept.prediction]
+    assert made.probability.to_numpy() == pytest.approx(softmax(kept[[0, 1, 2]].to_numpy()).max(1), abs=5e-3)
+
+
+def test_pairs_are_read_where_the_runs_data_had_them(runs, tmp_path):
+    table = toy.table(pair=True).query("split == 'test'").rename(columns={"text": "a", "pair": "b"})
+    table.to_parquet(tmp_path / "rows.parquet")
+    made = pd.read_csv(run(runs["pair"], tmp_path / "rows.parquet", text="a", pair="b"))
+    kept = toy.scores(runs["pair"]).query("split == 'test'")
+    assert made.prediction.tolist() == [list(toy.WORDS)[label] for label in kept.prediction]
+
+
+def test_columns_of_the_file_stay_and_three_classes_follow(runs, rows):
+    made, given = pd.read_csv(run(runs["prompt"], rows)), pd.read_csv(rows)
+    assert made.columns.tolist() == [*given.columns, *(name for names in predict.RANKS for name in names)]
+    pd.testing.assert_frame_equal(made[given.columns.tolist()], given)
+    best = made[["probability", "second_probability", "third_probability"]]
+    assert (best.sum(axis=1) - 1).abs().max() < 1e-5 and (best.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_every_format_is_read_and_written(runs, rows, tmp_path, suffix):
+    expected = pd.read_csv(run(runs["prompt"], rows))
+    given = pd.read_csv(rows)
+    predict.WRITERS[suffix](given, tmp_path / f"in.{suffix}")
+    out = run(runs["prompt"], tmp_path / f"in.{suffix}", out=tmp_path / f"out.{suffix}")
+    read = {
+        "csv": pd.read_csv,
+        "tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "jsonl": lambda path: pd.read_json(path, lines=True),
+        "parquet": pd.read_parquet,
+    }
+    pd.testing.assert_frame_equal(read[suffix](out), expected, check_dtype=False)
+
+
+def test_rows_in_chunks_are_rows_in_one(runs, rows, tmp_path, monkeypatch):
+    whole = pd.read_csv(run(runs["prompt"], rows))
+    monkeypatch.setattr(predict, "CHUNK", 5)
+    parts = pd.read_csv(run(runs["prompt"], rows, out=tmp_path / "parts.csv"))
+    assert parts.prediction.equals(whole.prediction)
+    assert (parts.probability - whole.probability).abs().max() < 1e-4
+
+
+def test_a_run_moved_elsewhere_predicts_without_data_or_config(runs, rows, tmp_path):
+    moved = shutil.copytree(runs["prompt"], tmp_path / "elsewhere")
+    for file in moved.iterdir():
+        if file.name not in ("run.json", "weights.safetensors"):
+            file.unlink()
+    assert len(pd.read_csv(run(moved, rows))) == 17
+
+
+def refused(words, *arguments, **options):
+    with pytest.raises(BadInput) as error:
+        run(*arguments, **options)
+    message = str(error.value)
+    assert "\n" not in message and all(word in message for word in words), message
+
+
+def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
+    refused(["is not the folder of a finished run", "results/<scale>/runs/"], tmp_path, rows)
+    (tmp_path / "run.json").write_text(json.dumps({"settings": {}}))
+    refused(["is not the folder of a finished run"], tmp_path, rows)
+    moved = shutil.copytree(runs["prompt"], tmp_path / "cut")
+    (moved / "weights.safetensors").write_bytes(b"cut")
+    refused(["weights.safetensors cannot be read"], moved, rows)
+
+
+def test_a_run_that_kept_its_head_only_is_refused(runs, rows):
+    refused(["holds the head without its body", "keep: true"], runs["head"], rows)
+
+
+def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, rows, tmp_path):
+    begin = {"tuner": "frozen", "start": runs["prompt"], "epochs": 1}
+    head = toy.run(tmp_path, "prompt-focal", **begin)
+    refused(["holds the head without its body"], head, rows)
+    whole = toy.run(tmp_path, "prompt-focal", keep=True, **begin)
+    kept = toy.scores(whole).query("split == 'test'")
+    made = pd.read_csv(run(whole, rows))
+    assert made.prediction.tolist() == [list(toy.WORDS)[label] for label in kept.prediction]
+
+
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        ("a.csv", "id,words\n1,song\n", ["a.csv has no column 'text'", "id, words", "--text"]),
+        ("a.csv", "id,text\n1,song\n2, \n", ["empty text", "a.csv:3"]),
+        ("a.csv", "", ["a.csv is empty"]),
+        ("a.csv", "id,text\n", ["a.csv has no rows"]),
+        ("a.jsonl", '{"text": ["song"]}\n', ["a list or an object where text is wanted", "a.jsonl:1"]),
+        ("a.csv", "text,prediction\nsong,1\n", ["has a column prediction already"]),
+        ("a.xlsx", "x", ["unknown file format", "'xlsx'", "csv"]),
+    ],
+)
+def test_a_bad_file_is_one_sentence(runs, tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    refused(words, runs["prompt"], tmp_path / name)
+
+
+def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_path):
+    refused(["there is no file"], runs["prompt"], tmp_path / "none.csv")
+    refused(["unknown file format", "'xlsx'", "jsonl"], runs["prompt"], rows, out=tmp_path / "a.xlsx")
+    refused(["name another file"], runs["prompt"], rows, out=rows)
+    refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
+    refused(["has no column 'pair'", "--pair"], runs["pair"], rows)

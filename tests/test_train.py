@@ -1,0 +1,206 @@
+"""One run: what it writes, that it can be repeated and resumed, and what each setting does to it."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+
+import pandas as pd
+import pytest
+import torch
+import toy
+from conftest import ROW
+from safetensors.torch import load_file
+
+from tailprompt import backbones, loop
+from tailprompt.errors import BadInput
+from tailprompt.files import sha256
+from tailprompt.train import choose_tau, class_words, judge
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with one run of CLS-tuning that kept its body."""
+    root = tmp_path_factory.mktemp("scale")
+    return toy.run(root, "cls-tanh", keep=True, features=["law", "music"])
+
+
+def about(folder):
+    return json.loads((folder / "run.json").read_text("utf-8"))
+
+
+def test_a_run_writes_its_five_files_and_leaves_no_other(made):
+    assert {file.name for file in made.iterdir()} == toy.WRITTEN
+
+
+def test_run_json_says_what_the_run_was_made_of(made):
+    run, path = about(made), made.parents[5] / "data/toy.parquet"
+    assert run["point"] == {
+        "protocol": "mine",
+        "backbone": "tiny",
+        "dataset": "toy",
+        "method": "cls-tanh",
+        "seed": 1,
+    }
+    assert run["settings"] == toy.settings("cls-tanh", keep=True, features=["law", "music"])
+    assert run["data"]["sha256"] == sha256(path) and run["data"]["rows"] == {
+        "train": 24,
+        "dev": 12,
+        "test": 17,
+    }
+    assert run["versions"]["torch"] == version("torch") and run["versions"]["tailprompt"]
+    assert run["sources"]["tailprompt.train"] and "CPU" in run["device"]
+    assert run["steps"] == 4 and run["best_step"] in (2, 4) and 0 < run["trainable"] == run["total"]
+
+
+def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made):
+    kept, rows = toy.scores(made), toy.table()
+    rows = rows[rows.split != "train"].reset_index(drop=True)
+    assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
+    assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
+    dev = kept[kept.split == "dev"]
+    assert about(made)["dev"] == judge(
+        torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
+    )
+
+
+def test_the_curve_has_a_line_an_evaluation_and_its_best_is_the_runs(made):
+    curve = pd.read_csv(made / "curve.csv")
+    assert curve.step.tolist() == [2, 4]
+    assert about(made)["best_step"] == curve.step[curve.f1.idxmax()]
+    assert about(made)["dev"]["f1"] == pytest.approx(curve.f1.max())
+
+
+def test_features_are_those_of_the_classes_asked_for_and_none_else(made, tmp_path):
+    kept = pd.read_parquet(made / "features.parquet")
+    assert set(kept.label) == {0, 2} and len(kept) == 9 + 3 and {len(v) for v in kept.vector} == {16}
+    assert len(pd.read_parquet(toy.run(tmp_path, "cls-tanh", epochs=1) / "features.parquet")) == 0
+
+
+def test_features_of_an_unknown_class_are_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"features: no class .*sports.*; known: law, music, sport"):
+        toy.run(tmp_path, "cls-tanh", epochs=1, features=["law", "sports"])
+
+
+def test_the_same_run_twice_is_the_same_and_another_seed_is_not(made, tmp_path):
+    again, other = (toy.run(tmp_path, "cls-tanh", seed=seed) for seed in (1, 2))
+    pd.testing.assert_frame_equal(toy.scores(made), toy.scores(again))
+    assert not toy.scores(again)[[0, 1, 2]].equals(toy.scores(other)[[0, 1, 2]])
+
+
+def test_a_killed_run_goes_on_to_the_same_predictions(made, tmp_path, monkeypatch):
+    real, calls = loop.update, []
+
+    def update(*arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "update", update)
+    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    with pytest.raises(KeyboardInterrupt):
+        toy.run(tmp_path, "cls-tanh")
+    folder = tmp_path / "runs/mine/tiny/toy/cls-tanh/1"
+    assert {file.name for file in folder.iterdir()} == {"state.pt"}
+    toy.run(tmp_path, "cls-tanh")
+    assert len(calls) == 4 + 2  # step 3 and 4 after the evaluation at step 2
+    pd.testing.assert_frame_equal(toy.scores(made), toy.scores(folder))
+    assert {file.name for file in folder.iterdir()} == toy.WRITTEN
+
+
+def test_a_state_of_other_settings_is_not_gone_on_from(tmp_path, capfd):
+    torch.save({"key": "another"}, (tmp_path / "state.pt"))
+    folder = tmp_path / "runs/mine/tiny/toy/cls-tanh/1"
+    folder.mkdir(parents=True)
+    (tmp_path / "state.pt").rename(folder / "state.pt")
+    toy.run(tmp_path, "cls-tanh", epochs=1)
+    assert about(folder)["steps"] == 2 and "starting from the first step" in "".join(capfd.readouterr())
+
+
+def test_a_frozen_body_stays_as_it_was_to_the_bit_and_is_not_written(tmp_path):
+    kept = load_file(toy.run(tmp_path, "cls-tanh", tuner="frozen", keep=True) / "weights.safetensors")
+    assert kept and all(name.startswith("head.") or name == "class_vectors" for name in kept)
+    before = backbones.load(ROW).body.state_dict()
+    seen = {}
+    real = toy.train.__globals__["write_weights"]
+
+    def spy(path, model, settings):
+        seen.update({name: value.clone() for name, value in model.body.state_dict().items()})
+        real(path, model, settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(toy.train.__globals__, "write_weights", spy)
+        toy.run(tmp_path, "prompt", tuner="frozen")
+    assert before.keys() == seen.keys() and all(torch.equal(before[name], seen[name]) for name in before)
+
+
+def test_without_keep_only_the_head_is_written_and_with_keep_all(made, tmp_path):
+    head = load_file(toy.run(tmp_path, "cls-tanh") / "weights.safetensors")
+    whole = load_file(made / "weights.safetensors")
+    assert {name for name in whole if not name.startswith("body.")} == set(head)
+    assert all(torch.equal(head[name], whole[name]) for name in head)
+    assert torch.equal(head["class_vectors"], head["head.predictor.weight"])
+
+
+@pytest.mark.parametrize("method", [name for name in toy.METHODS if name != "default"])
+def test_every_method_trains_and_scores_every_class(tmp_path, method):
+    folder = toy.run(tmp_path, method, epochs=1, template_as_released="{text} {mask} news .")
+    assert about(folder)["steps"] == 2
+    assert toy.scores(folder)[[0, 1, 2]].notna().all(axis=None)
+    assert load_file(folder / "weights.safetensors")["class_vectors"].shape == (3, 16)
+
+
+def test_a_run_begins_from_the_kept_weights_of_another(made, tmp_path):
+    begun = toy.run(tmp_path, "cls-tanh", start=made, lr=1e-12, epochs=1)
+    first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (made, begun))
+    assert (first - second).abs().max(axis=None) < 1e-2
+
+
+def test_a_run_cannot_begin_from_a_head_alone_or_another_head(made, tmp_path):
+    head = toy.run(tmp_path, "cls-tanh", epochs=1)
+    with pytest.raises(BadInput, match="holds the head without its body; set keep: true"):
+        toy.run(tmp_path, "cls-relu", start=head)
+    with pytest.raises(BadInput, match="is of another model"):
+        toy.run(tmp_path, "prompt", start=made)
+
+
+def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
+    class Head:
+        def class_vectors(self):
+            return torch.tensor([[4.0], [1.0]])
+
+        def bias(self):
+            return torch.zeros(2)
+
+    class Model:
+        head = Head()
+
+    logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
+    assert choose_tau(Model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}) == 1.0
+    assert choose_tau(Model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}) == 0.0
+
+
+def test_tau_rescales_what_is_written(tmp_path):
+    plain = toy.scores(toy.run(tmp_path, "cls-relu"))[[0, 1, 2]].to_numpy()
+    folder = toy.run(tmp_path, "cls-relu@tau=[2.0]", tau=[2.0])
+    weights = load_file(folder / "weights.safetensors")
+    bias, norms = weights["head.predictor.bias"].numpy(), weights["class_vectors"].norm(dim=1).numpy()
+    assert about(folder)["tau"] == 2.0
+    assert toy.scores(folder)[[0, 1, 2]].to_numpy() == pytest.approx(
+        (plain - bias) / norms**2 + bias, rel=0.02, abs=0.02
+    )
+
+
+def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
+    assert class_words(["oil-and-gas", "free_time"], None) == {
+        "oil-and-gas": "oil and gas",
+        "free_time": "free time",
+    }
+
+
+def test_a_verbalizer_that_lacks_a_class_is_refused(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("label,words\nlaw,court\n")
+    with pytest.raises(BadInput, match="no word for music, sport"):
+        class_words(list(toy.WORDS), str(path))

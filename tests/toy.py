@@ -1,0 +1,74 @@
+"""A small made-up data set, and one run of the training stage on it by a small random backbone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pandas as pd
+import torch
+import yaml
+from conftest import ROW
+
+from tailprompt import data
+from tailprompt.plan import Point
+from tailprompt.train import train
+
+WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}
+TRAINING = {
+    "lr": 3e-3,
+    "weight_decay": 0.0,
+    "adam_eps": 1e-6,
+    "clip": 1.0,
+    "warmup": 0.5,
+    "batch": 12,
+    "epochs": 2,
+    "patience": 2,
+    "evaluate_every": 0,
+    "select": "f1",
+    "precision": "float32",
+    "bucket": 1,
+    "template": "{text} This is about {mask} .",
+    "max_length": 24,
+    "language": "en",
+}
+METHODS = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
+
+
+def table(*, pair: bool = False) -> pd.DataFrame:
+    """Three classes, long-tailed, in three splits; `pair` splits a text in two."""
+    draw, rows = random.Random(0), []
+    for split, counts in {"train": (14, 7, 3), "dev": (6, 4, 2), "test": (9, 5, 3)}.items():
+        for label, (words, n) in enumerate(zip(WORDS.values(), counts, strict=True)):
+            for i in range(n):
+                text = " ".join(draw.choices(words.split(), k=1 + i % 4)) + f" number {i}"
+                rows.append({"id": f"{split}-{label}-{i}", "split": split, "label": label, "text": text})
+    made = pd.DataFrame(rows)
+    return made.assign(pair=[f"because of {label}" for label in made.label]) if pair else made
+
+
+def settings(method: str, **changes) -> dict:
+    """The settings of a method of config/methods.yaml, under a short training."""
+    row = {**METHODS["default"], **TRAINING, **METHODS[method], **changes}
+    return {key: value for key, value in row.items() if key != "title"}
+
+
+def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pair: bool = False, **changes):
+    """Train a method on the made-up data below `root`; returns the run's folder."""
+    point = Point("mine", "tiny", "toy", method, seed)
+    path = root / "data/toy.parquet"
+    if not path.exists():
+        data.write(table(pair=pair), list(WORDS), path, sources={})
+    told = settings(
+        method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
+    )
+    train(root, point, told, ROW, torch.device("cpu"), start)
+    return root / "runs" / point.path
+
+
+def scores(folder: Path) -> pd.DataFrame:
+    """A run's predictions, with a column for each logit."""
+    kept = pd.read_parquet(folder / "predictions.parquet")
+    logits = pd.DataFrame(kept.pop("scores").tolist(), dtype=float)
+    return pd.concat([kept, logits], axis=1)
