@@ -187,6 +187,27 @@ def test_the_gain_over_the_first_method_has_an_interval_and_p(plain):
     assert np.isnan(cell(long, method="cls-tanh").gain)
 
 
+@pytest.mark.parametrize(
+    "methods, says",
+    [
+        (("cls-tanh", "prompt"), "Prompt-tuning wins on MADE: "),
+        (("prompt-focal", "cls-tanh-focal", "prompt"), "No method wins clearly on MADE; Prompt-tuning"),
+    ],
+)
+def test_the_winner_is_ranked_on_dev_and_leads_on_test_with_an_interval(tmp_path, methods, says):
+    spec = block("scores", methods, **METRICS, winner="f1/all")
+    long, tex, _ = scores(results(tmp_path, spec), spec)
+    assert tex.notes[0].startswith(says) and "95% interval" in tex.notes[0]
+    assert f": f1/all {cell(long).ours:.1f} on test" in tex.notes[0] or "focal" in tex.notes[0]
+
+
+def test_a_winner_is_open_until_two_methods_are_run(tmp_path):
+    spec = block("scores", **METRICS, winner="f1/all")
+    gone = [("cls-tanh", seed) for seed in (1, 2, 3)]
+    _, tex, _ = scores(results(tmp_path, spec, leave_out=gone), spec)
+    assert tex.notes[0].startswith("Which method wins on MADE is open")
+
+
 def test_statistics_stand_beside_the_papers(tmp_path):
     spec = block("statistics", name="table1")
     results(tmp_path, spec, reported="r52", rows={"train": 5943, "dev": 617, "test": 2571})

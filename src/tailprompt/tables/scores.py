@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt import bootstrap, metrics, records
+from tailprompt import metrics, records
 from tailprompt.sheet import Block, Cell, Sheet, number
+from tailprompt.tables.comparison import gains, winners
 from tailprompt.tables.notes import remarks, sentence
 
 AVERAGE = "avg"
@@ -36,7 +37,7 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     if spec.get("average") and len(reports) > 1:
         long = pd.concat([long, average(long, spec, reports)], ignore_index=True)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported)
-    notes = remarks(found, chosen, long, spec, reports)
+    notes = [*winners(table, found, spec, reports), *remarks(found, chosen, long, spec, reports)]
     many = len(reports) > 1
     by_metric, by_dataset = (layout(long, spec, reports, notes, outer) for outer in ("metric", "dataset"))
     return long, by_metric if many else by_dataset, by_dataset
@@ -86,26 +87,6 @@ def with_comparison(long: pd.DataFrame, found: pd.DataFrame, spec: dict, reports
     keys = zip(long.dataset, long.method, long.metric, strict=True)
     values = pd.DataFrame([tested.get(key, (np.nan,) * 4) for key in keys], columns=TESTED, index=long.index)
     return pd.concat([long.assign(versus=first), values], axis=1)
-
-
-def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
-    """(gain, low, high, p) by (dataset, method, metric), in points, on one data set."""
-    gold, predicted = records.predictions(found)
-    if gold is None:
-        return {}
-    random = bootstrap.stream(report["dataset"])
-    groups, classes = report["groups"]["test"], len(report["classes"])
-    drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
-    results = {}
-    for method in dict.fromkeys(method for method, _ in predicted if method != first):
-        seeds = sorted(seed for name, seed in predicted if name == method and (first, seed) in predicted)
-        for metric in names if seeds else ():
-            ours, base = (np.stack([drawn[m, seed][metric] for seed in seeds], 1) for m in (method, first))
-            draws = 100 * bootstrap.difference(ours[1:], base[1:], random)
-            gain = 100 * float((ours[0] - base[0]).mean())
-            key = (found.dataset.iloc[0], method, metric)
-            results[key] = (gain, *bootstrap.interval(draws), bootstrap.two_sided(draws))
-    return results
 
 
 def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
