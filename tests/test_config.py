@@ -9,7 +9,7 @@ import yaml
 from tailprompt import config, plan
 from tailprompt.errors import BadInput
 
-SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "tests/tiny.yaml"]
+SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/mine.yaml", "tests/tiny.yaml"]
 
 
 def refused(given, *words):
@@ -50,6 +50,8 @@ def test_a_mistyped_key_is_named_with_its_file_and_the_known_keys():
 @pytest.mark.parametrize(
     "given, words",
     [
+        ({"datasets": {"new": {"path": "a.csv"}}}, ["datasets.new lacks language"]),
+        ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
         ({"device": "gpu"}, ["device is 'gpu'", "cuda"]),
         ({"threads": 0}, ["threads", "minimum"]),
         ({"methods": {"new": {"loss": "focl"}}}, ["methods.new.loss", "focl", "focal", "ldam"]),

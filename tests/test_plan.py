@@ -81,6 +81,47 @@ def test_the_few_shot_cells_have_the_scripts_own_settings(paper):
     assert (rte["lr"], rte["batch"], rte["select"]) == (3e-5, 2, "accuracy")
 
 
+def own(**row):
+    """The scale of one's own data, with one data set of this row."""
+    mine = scale("mine")
+    return {**mine, "datasets": {"own": row}, "sets": {**mine["sets"], "mine": ["own"]}}
+
+
+def own_settings(**row):
+    return plan.settings(own(**row), Point("mine", "bert-base-uncased", "own", "prompt", 1))
+
+
+def test_a_row_without_template_or_length_has_its_languages():
+    english, chinese = (own_settings(path="a.csv", language=language) for language in ("en", "zh"))
+    assert english["template"] == "{text} This is about {mask} ." and english["max_length"] == 128
+    assert chinese["template"] != english["template"] and "verbalizer" not in english
+    paired = own_settings(path="a.csv", language="en", columns={"pair": "b"})
+    assert "{pair}" in paired["template"]
+    stated = own_settings(path="a.csv", language="en", template="{mask} {text}", max_length=9)
+    assert (stated["template"], stated["max_length"]) == ("{mask} {text}", 9)
+
+
+def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
+    with pytest.raises(BadInput, match="'own' has no max_length, template, and 'languages' none for 'de'"):
+        own_settings(path="a.csv", language="de")
+    given = {"path": "a.csv", "language": "de", "template": "{text} {mask}", "max_length": 64}
+    assert own_settings(**given)["template"] == "{text} {mask}"
+    with pytest.raises(BadInput, match="unknown language of mine's backbones 'de'; known: en, zh"):
+        plan.all_points(own(**given))
+
+
+def test_a_data_set_without_title_is_called_by_its_name():
+    assert plan.about(own(path="a.csv", language="en"), "own")["title"] == "own"
+
+
+def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
+    block = plan.shown(scale("mine"))["tables", "mine", "table2"]
+    tried = Counter(plan.parse(point.method)[0] for point in plan.points(block))
+    released = {name for name in scale("mine")["methods"] if name.endswith("-as-released")}
+    assert set(tried) == set(scale("mine")["methods"]) - released - {"default"}
+    assert set(tried.values()) == {3 * 3}
+
+
 def test_a_start_names_what_differs_and_is_run_too(paper):
     start = {"method": "cls-tanh", "seed": 0}
     changed = config.merge(paper, {"methods": {"prompt": {"start": start}}})

@@ -29,6 +29,24 @@ WORDS = {
 TINY = ("--configfile", "tests/tiny.yaml")
 JOB = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 
+OWN_FILE = ("--configfile", "own.yaml")
+OWN = """
+scale: own
+make: {mine: {tables: [table2]}}
+data_dir: null
+device: cpu
+threads: 1
+backbones:
+  tiny:
+    family: bert
+    path: workflow/resources/backbones/bert-mini-zh-en
+    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+datasets: {toy: {path: tests/toy.csv, columns: {text: sentence, label: topic}, language: en}}
+sets: {mine: [toy]}
+protocols: {mine: {seeds: [1], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {epochs: 2}}}
+papers: {mine: {tables: {table2: {choose: {values: [3.0e-3, 1.0e-2]}}}}}
+"""
+
 STUB = """
 import json, sys, time
 from pathlib import Path
@@ -219,6 +237,24 @@ def test_jobs_on_cards_are_as_many_as_slots_unless_told_otherwise(project, told,
     assert done.returncode == 0, done.stdout
     times = [json.loads(file.read_text()) for file in project.glob("results/cards/runs/**/run.json")]
     assert max(sum(begun <= at < ended for begun, ended in times) for at, _ in times) == at_once
+
+
+def test_ones_own_file_becomes_a_table_that_names_the_winner_and_predictions(project):
+    chosen = "prompt@lr=0.01,keep=true/1"
+    run = project / f"results/own/runs/mine/tiny/toy/{chosen}"
+    (project / "own.yaml").write_text(OWN)
+    done = snakemake(project, "all", str(run.relative_to(project) / "run.json"), *OWN_FILE, "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    table = (project / "results/own/tables/mine/table2.md").read_text("utf-8")
+    assert "on toy" in table and re.search(
+        r"lr with the best mean dev f1/all on toy: CLS-tuning \(T\) 0", table
+    )
+    command = [sys.executable, "-m", "tailprompt", "predict", str(run), "tests/toy.csv", "--text", "sentence"]
+    told = {**os.environ, "PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=project, env=told, check=True)
+    with open(project / "tests/toy.predictions.csv", newline="") as file:
+        made = list(csv.DictReader(file))
+    assert len(made) == 130 and {row["prediction"] for row in made} <= set(WORDS)
 
 
 def test_on_cards_each_run_asks_for_one(project):

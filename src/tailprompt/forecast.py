@@ -23,13 +23,14 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     points = plan.all_points(config)
     done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
     datasets, backbones = plan.all_datasets(config), sorted({point.backbone for point in points})
+    methods = Counter(plan.parse(point.method)[0] for point in points)
     lines = [
         f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
         f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
         "",
         *table(config, points, done, root),
         "",
-        f"runs a method: {', '.join(f'{name} {n}' for name, n in Counter(p.method for p in points).items())}",
+        f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
         *hours(config, points, done, root),
     ]

@@ -77,7 +77,7 @@ def dataset_row(config: dict, dataset: str) -> dict:
         raise BadInput(
             f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}"
         )
-    return {**row, "name": base, "cut": cut}
+    return {"title": base, **row, "name": base, "cut": cut}
 
 
 def backbone_of(config: dict, protocol: str, dataset: str) -> str:
@@ -98,7 +98,7 @@ def settings(config: dict, point: Point) -> dict:
     there = protocol.get("cells", {}).get(dataset["name"], {}).get(base, {})
     merged = {
         **config["methods"]["default"],
-        **{key: dataset[key] for key in DATA_KEYS if key in dataset},
+        **data_settings(config, dataset),
         **protocol["settings"],
         **named(config["backbones"], point.backbone, "backbone").get("settings", {}),
         **named(config["methods"], base, "method"),
@@ -113,6 +113,21 @@ def settings(config: dict, point: Point) -> dict:
     merged["language"] = dataset["language"]
     asked = features_asked(config, point)
     return {**merged, "features": asked} if asked else merged
+
+
+def data_settings(config: dict, row: dict) -> dict:
+    """What training is told by a data set's row; a template or length it leaves out is its language's."""
+    usual = config["languages"].get(row["language"], {})
+    template = "template_with_pair" if row.get("columns", {}).get("pair") else "template"
+    stated = {key: row[key] for key in DATA_KEYS if key in row}
+    made = {"template": usual.get(template), "max_length": usual.get("max_length"), **stated}
+    missing = [key for key, value in made.items() if value is None and key != "verbalizer"]
+    if missing:
+        raise BadInput(
+            f"data set '{row['name']}' has no {known(missing)}, and 'languages' none for '{row['language']}' "
+            f"(it has {known(config['languages'])}); state it in the data set's row"
+        )
+    return made
 
 
 def start_of(config: dict, point: Point) -> Point | None:

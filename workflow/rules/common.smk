@@ -57,8 +57,12 @@ def point_of(wildcards):
 
 
 def settings_of(wildcards):
-    """All that a training job is told, as JSON: its settings change, it is run again."""
-    return as_json(SETTINGS[point_of(wildcards)])
+    """All that a training job is told, as JSON: its settings change, it is run again.
+
+    A run that no table takes may be asked for by its path.
+    """
+    point = point_of(wildcards)
+    return as_json(SETTINGS.get(point) or check_settings(config, [point])[point])
 
 
 def start_weights(wildcards):
