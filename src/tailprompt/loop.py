@@ -64,7 +64,7 @@ def fit(
     total, cadence = round(epochs * per_epoch), evaluate_every or per_epoch
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
     optimizer = torch.optim.AdamW(
-        learned.values(), lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=train.tokens.is_cuda or None
+        learned.values(), lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(warmup * per_epoch, total))
     progress = resume(state, key, learned, optimizer, schedule) or Progress(micro=batch)
