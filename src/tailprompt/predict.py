@@ -48,15 +48,16 @@ def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor,
 
 
 def record(run: Path) -> dict:
-    """The run.json of a run's folder."""
+    """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     path = run / "run.json"
     try:
         about = json.loads(path.read_text("utf-8"))
-        return {key: about[key] for key in ("settings", "backbone", "words", "classes", "data", "tau")}
+        kept = {key: about[key] for key in ("settings", "backbone", "words", "classes", "tau")}
+        return {**kept, "pair": about["data"]["pair"]}
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
-            f"{run} is not the folder of a finished run ({path.name}: {type(error).__name__}); such folders "
-            "are results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
+            f"{run} is not the folder of a finished run ({type(error).__name__}: {error}); such are "
+            "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
         ) from None
 
 
@@ -95,7 +96,7 @@ def write(table: pd.DataFrame, path: Path) -> None:
 
 def predict_file(
     run: Path, file: Path, out: Path, *, text: str, pair: str | None, encoding: str, device: str
-):
+) -> None:
     """Read `file`, predict, write `out`; what is wrong with either shows before the model is loaded."""
     named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
     if not file.is_file():
@@ -106,10 +107,9 @@ def predict_file(
     taken = [name for names in RANKS for name in names if name in table]
     if taken:
         raise BadInput(f"{file} has a column {known(taken)} already; rename it")
-    paired = about["data"]["pair"]
-    if pair and not paired:
+    if pair and not about["pair"]:
         raise BadInput(f"{run} was trained on single texts; leave out --pair")
-    columns = {"text": text, "pair": pair or "pair"} if paired else {"text": text}
+    columns = {"text": text, "pair": pair or "pair"} if about["pair"] else {"text": text}
     texts = texts_of(table, columns, file)
     with free(device) as name:
         logits = apply(run, texts, torch.device(name))
