@@ -51,7 +51,12 @@ def test_a_mistyped_key_is_named_with_its_file_and_the_known_keys():
     "given, words",
     [
         ({"datasets": {"new": {"path": "a.csv"}}}, ["datasets.new lacks language"]),
+        ({"datasets": {"new": {"language": "en"}}}, ["datasets.new needs some of path, files"]),
         ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
+        (
+            {"backbones": {"new": {"family": "bert", "hub": "a/b"}}},
+            ["backbones.new needs one of path, hub and revision"],
+        ),
         ({"device": "gpu"}, ["device is 'gpu'", "cuda"]),
         ({"threads": 0}, ["threads", "minimum"]),
         ({"methods": {"new": {"loss": "focl"}}}, ["methods.new.loss", "focl", "focal", "ldam"]),

@@ -154,6 +154,9 @@ def sentence(error: ValidationError) -> str:
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place} lacks {', '.join(missing)}"
+    if error.validator in ("anyOf", "oneOf"):
+        ways = [" and ".join(way["required"]) for way in error.validator_value]
+        return f"{place} needs {'one of' if error.validator == 'oneOf' else 'some of'} {', '.join(ways)}"
     if error.validator == "type":
         hint = "; write 1.0e-5, not 1e-5" if number(error.instance) else ""
         return f"{place} is {error.instance!r}, not {' or '.join(words(error.validator_value))}{hint}"
