@@ -56,8 +56,8 @@ def fit(
     loss: (logits, labels) -> loss per example. judge: (logits, labels) -> scores, of which `select` decides,
     by strict improvement. epochs, patience and warmup count epochs; evaluate_every steps, 0 is once an
     epoch. bucket: batches sorted by length together; 1 is a plain shuffle. `state` is where a killed run
-    resumes from, if `key` still says the same. Raises BadInput when loss or gradient is not finite, with step,
-    tensor and examples.
+    resumes from, if `key` still says the same. Raises BadInput when loss or gradient is not finite, with
+    step, tensor and examples.
     """
     torch.set_float32_matmul_precision(named(PRECISIONS, precision, "precision"))
     per_epoch = -(-len(train) // batch)

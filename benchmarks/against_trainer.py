@@ -1,0 +1,136 @@
+"""Training speed of our loop beside transformers' Trainer: one model, one data set, one batch size, one run.
+
+Both train the shipped mini backbone (all of it, a Tanh CLS head) on the demo's data in float32 on the same
+device, with AdamW, clipping and padding to the longest of a batch. Turns alternate, and medians are printed.
+
+Needs accelerate, which Trainer asks for.
+
+    PYTHONPATH=src python benchmarks/against_trainer.py --steps 20 --turns 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import torch
+import yaml
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    Trainer,
+    TrainingArguments,
+)
+
+from tailprompt import backbones, data, plan
+from tailprompt.compose import compose, encode_rows
+from tailprompt.config import load
+from tailprompt.loop import fit
+from tailprompt.losses import cross_entropy
+from tailprompt.samplers import shuffled
+
+
+def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:
+    """Seconds of our loop."""
+    backbone = backbones.load(row)
+    model = compose(backbone, settings, words=[[token] for token in range(5, 5 + classes)]).to(device)
+    examples = encode_rows(rows, backbone, settings).to(device)
+    dev = encode_rows(rows.head(2), backbone, settings).to(device)
+    begun = time.perf_counter()
+    fit(
+        model,
+        examples,
+        dev,
+        loss=partial(cross_entropy, counts=None),
+        sampler=shuffled,
+        judge=lambda logits, labels: {"f1": 0.0},
+        select="f1",
+        seed=0,
+        lr=1e-4,
+        batch=settings["batch"],
+        epochs=1,
+        patience=1,
+    )
+    synchronize(device)
+    return time.perf_counter() - begun
+
+
+def trainers(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:
+    """Seconds of Trainer.train on the same rows."""
+    tokenizer = AutoTokenizer.from_pretrained(row["path"])
+    model = AutoModelForSequenceClassification.from_pretrained(
+        row["path"], num_labels=classes, dtype=torch.float32
+    )
+    limit = {"truncation": True, "max_length": settings["max_length"]}
+    encoded = tokenizer(rows["text"].tolist(), **limit)
+    examples = [
+        {key: encoded[key][i] for key in encoded} | {"labels": label} for i, label in enumerate(rows["label"])
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder,
+            per_device_train_batch_size=settings["batch"],
+            num_train_epochs=1,
+            learning_rate=1e-4,
+            use_cpu=device.type == "cpu",
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            logging_strategy="no",
+        )
+        trainer = Trainer(
+            model, arguments, train_dataset=examples, data_collator=DataCollatorWithPadding(tokenizer)
+        )
+        begun = time.perf_counter()
+        trainer.train()
+        synchronize(device)
+        return time.perf_counter() - begun
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    device = torch.device(options.device)
+    config = load(yaml.safe_load(Path("config/demo.yaml").read_text("utf-8")), "config/demo.yaml")
+    point = next(point for point in plan.all_points(config) if point.method == "cls-tanh")
+    settings, row = plan.settings(config, point), config["backbones"][point.backbone]
+    table, classes = data.read(f"results/demo/data/{point.dataset}.parquet")
+    rows = table[table["split"] == "train"].head(options.steps * settings["batch"])
+    times = {"ours": [], "trainer": []}
+    for turn in range(options.turns + 1):  # the first warms up
+        for name, run in (("ours", ours), ("trainer", trainers)):
+            seconds = run(rows, len(classes), row, settings, device)
+            times[name] += [seconds] if turn else []
+    speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
+    where = (
+        torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
+    )
+    print(
+        json.dumps(
+            {"device": where, "threads": options.threads, "torch": torch.__version__, "seconds": times}
+        )
+    )
+    print(f"ours {speed['ours']:.1f} examples/s, Trainer {speed['trainer']:.1f} examples/s")
+    print(f"ratio {speed['ours'] / speed['trainer']:.2f} (ours over Trainer)")
+
+
+if __name__ == "__main__":
+    main()
