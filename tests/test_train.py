@@ -13,6 +13,7 @@ from conftest import ROW
 from safetensors.torch import load_file
 
 from tailprompt import backbones, loop
+from tailprompt.compose import Model
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.train import choose_tau, class_words, judge
@@ -166,19 +167,17 @@ def test_a_run_cannot_begin_from_a_head_alone_or_another_head(made, tmp_path):
 
 
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
-    class Head:
+    class Head(torch.nn.Module):
         def class_vectors(self):
             return torch.tensor([[4.0], [1.0]])
 
         def bias(self):
             return torch.zeros(2)
 
-    class Model:
-        head = Head()
-
+    model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
-    assert choose_tau(Model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}) == 1.0
-    assert choose_tau(Model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}) == 0.0
+    assert choose_tau(model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}) == 1.0
+    assert choose_tau(model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):

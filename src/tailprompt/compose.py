@@ -34,7 +34,7 @@ class Model(nn.Module):
         hidden = self.body(**inputs).last_hidden_state
         return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), batch["position"]])
 
-    def forward(self, batch: dict[str, Int[Tensor, batch * tokens]]) -> Float[Tensor, "batch classes"]:
+    def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
         logits = self.head.logits(self.features(batch))
         if self.training or not self.eta:
             return logits

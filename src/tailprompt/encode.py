@@ -178,7 +178,7 @@ def shorten(text: int, pair: int, budget: int) -> tuple[int, int]:
     return text - rest // 2, pair - (rest + 1) // 2
 
 
-def pack(rows: list, labels: Sequence[int], names: Sequence[str], pad: int) -> Examples:
+def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: int) -> Examples:
     """Rows end to end."""
     lengths = torch.tensor([len(ids) for ids, *_ in rows], dtype=torch.long)
     return Examples(
