@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
