@@ -33,6 +33,7 @@ localrules:
 rule all:
     default_target: True
     input:
+        rules.runs.input,
         rules.tables.input,
         rules.figures.input,
 

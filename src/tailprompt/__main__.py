@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ STAGES = ("prepare", "backbones", "train", "score", "tabulate", "draw", "predict
 
 def main() -> None:
     """Run the command that the first argument names."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tailprompt plan | head` ends quietly
     stage(lambda: dispatch(sys.argv[1:]))
 
 
@@ -66,6 +68,7 @@ def plan(arguments: list[str]) -> None:
         given = config.merge(given, config.read(file))
     whole = config.load(given, ", ".join(files) or "the command line")
     config.check_settings(whole, all_points(whole))
+    config.check_files(whole)
     print(forecast(whole))
 
 

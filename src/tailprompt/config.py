@@ -97,6 +97,17 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
         raise BadInput(f"{origin(layers, error)}: {sentence(error)}")
 
 
+def check_files(config: dict, root: str | Path = ".") -> None:
+    """Raise BadInput at the first data set of the scale whose own file (shipped, or the user's) is absent."""
+    for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in plan.all_datasets(config)):
+        row = config["datasets"][name]
+        entries = row.get("files", {"all": row.get("path", {})}).values()
+        paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
+        absent = [path for path in paths if path and not Path(root, path).is_file()]
+        if absent:
+            raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
+
+
 def check_settings(
     config: dict, points: Iterable[plan.Point], root: str | Path = "."
 ) -> dict[plan.Point, dict]:

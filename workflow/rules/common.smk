@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt import cards, plan
-from tailprompt.config import check_settings, load, merge, typed
+from tailprompt.config import check_files, check_settings, load, merge, typed
 from tailprompt.errors import BadInput
 from tailprompt.sources import sources
 
@@ -18,6 +18,7 @@ try:
     SHOWN = plan.shown(config)
     POINTS = plan.all_points(config)
     SETTINGS = check_settings(config, POINTS)
+    check_files(config)
     DATASETS = plan.all_datasets(config)
 except BadInput as error:
     raise WorkflowError(str(error)) from None
@@ -129,12 +130,16 @@ def code_of(what, stage, package):
     return paths
 
 
-def runs_of(what, *files):
-    """A function from wildcards to these files of each run that a table or figure takes."""
+def runs_of(what):
+    """A function from wildcards to the scores of each run that a table or figure takes.
+
+    Scores stand for all files of a run: they are made after them and again with them, and a job then has
+    one input a run instead of five.
+    """
 
     def paths(wildcards):
         points = plan.points(SHOWN[what, wildcards.paper, wildcards.name])
-        return [f"results/{wildcards.scale}/runs/{point.path}/{file}" for point in points for file in files]
+        return [f"results/{wildcards.scale}/runs/{point.path}/scores.parquet" for point in points]
 
     return paths
 

@@ -3,13 +3,7 @@
 
 rule tabulate:
     input:
-        runs=runs_of(
-            "tables",
-            "scores.parquet",
-            "predictions.parquet",
-            "weights.safetensors",
-            "run.json",
-        ),
+        runs=runs_of("tables"),
         data=data_of("tables"),
         reported=reported,
         source=code_of("tables", "tabulate", "tables"),
@@ -37,13 +31,7 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=runs_of(
-            "figures",
-            "scores.parquet",
-            "weights.safetensors",
-            "features.parquet",
-            "run.json",
-        ),
+        runs=runs_of("figures"),
         data=data_of("figures"),
         source=code_of("figures", "draw", "figures"),
     output:
