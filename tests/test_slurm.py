@@ -1,0 +1,138 @@
+"""The tiny scale through the SLURM profile on a running cluster: what jobs ask for, retries, ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from test_workflow import LEFT, ROOT, TINY, edited, snakemake, write_toy
+
+
+def answer(*command):
+    """What a command of SLURM prints, by lines; nothing where it fails or hangs."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return done.stdout.splitlines()
+
+
+def partition():
+    """The first partition whose nodes have cards and two CPUs, or nothing."""
+    rows = [line.split() for line in answer("sinfo", "-h", "-o", "%R %c %G")]
+    return next((name for name, cpus, gres in rows if "gpu" in gres and int(cpus.strip("+")) > 1), "")
+
+
+def missing():
+    """Why these tests cannot run here, or nothing."""
+    if os.getuid():
+        return "not root: jobs would be sent to a cluster that others use"
+    if not all(shutil.which(tool) for tool in ("sbatch", "sacct", "sinfo")):
+        return "SLURM is not installed"
+    if not answer("sinfo", "-h"):
+        return "slurmctld is not up"
+    if not answer("sacctmgr", "-n", "list", "cluster"):
+        return "SLURM has no accounting"
+    return "" if partition() else "no partition has cards and two CPUs a node"
+
+
+REASON = missing()
+pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(REASON), reason=REASON)]
+
+SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: \S*/rule_train/\S*_(\S+)_775/\d+\.log\)")
+FAIL_ONCE = """
+from pathlib import Path
+if "/prompt/" in sys.argv[4] and not Path("failed").exists():
+    Path("failed").touch()
+    sys.exit("made to fail once")
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project with made-up data, whose training jobs fit a small node even when asked again."""
+    folder = tmp_path_factory.mktemp("copy") / "project"
+    shutil.copytree(ROOT, folder, ignore=LEFT)
+    write_toy(folder / "tests/toy.csv")
+    profile = folder / "workflow/profiles/slurm/profile.yaml"
+    with (
+        edited(folder / "workflow/rules/runs.smk", "12000 * attempt", "2000 * attempt"),
+        edited(profile, "slurm_partition: gpu", f"slurm_partition: {partition()}"),
+    ):
+        yield folder
+
+
+def told(scale, *options, **settings):
+    """Options of Snakemake: the shipped profile, one seed, and a card a run.
+
+    The cards may be made up, so runs ask for one and are computed on the CPU.
+    """
+    own = ("--jobs", "4", "--set-resources", "train:gpu=1", *options)
+    protocol = f"protocols={{glee: {{seeds: [775], settings: {settings}}}}}"
+    config = ("--config", f"scale={scale}", "device=cpu", "threads=2", protocol)
+    return ("runs", "--profile", "workflow/profiles/slurm", *own, *TINY, *config)
+
+
+def test_training_jobs_ask_for_a_card_and_for_more_when_asked_again(project):
+    train = project / "src/tailprompt/train.py"
+    with edited(train, 'if __name__ == "__main__":', f'{FAIL_ONCE}\nif __name__ == "__main__":'):
+        done = snakemake(project, *told("cluster", "--slurm-init-seconds-before-status-checks", "2"))
+    assert done.returncode == 0, done.stdout
+    methods = dict(SUBMITTED.findall(done.stdout))
+    fields = "JobID,State,ReqCPUS,ReqMem,TimelimitRaw,ReqTRES"
+    rows = [line.split("|") for line in answer("sacct", "-XPnj", ",".join(methods), "-o", fields)]
+    assert all("gres/gpu=1" in row[-1].split(",") for row in rows)
+    assert sorted((methods[number], *about) for number, *about, _ in rows) == [
+        ("cls-tanh", "COMPLETED", "2", "2000M", "240"),
+        ("prompt", "COMPLETED", "2", "4000M", "480"),
+        ("prompt", "FAILED", "2", "2000M", "240"),
+    ]
+    assert len(list(project.glob("results/cluster/runs/**/scores.parquet"))) == 2
+
+
+def test_an_interrupt_empties_the_queue(project):
+    # At the profile's own pace: an interrupt in the middle of a status query would cancel nothing.
+    command = [sys.executable, "-m", "snakemake", *told("cut", epochs=100000, patience=100000)]
+    path, numbers = project / "cut.log", []
+
+    def queued(state):
+        """The run's jobs in the queue that are in one of these states, once both were submitted."""
+        numbers[:] = dict(SUBMITTED.findall(path.read_text()))
+        return len(numbers) == 2 and answer("squeue", "-h", "-t", state, "-j", ",".join(numbers))
+
+    with open(path, "w") as log:
+        driver = subprocess.Popen(
+            command,
+            cwd=project,
+            stdout=log,
+            stderr=log,
+            # In the background of a shell that is not interactive, SIGINT would be ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    try:
+        wait(lambda: queued("running"))
+        driver.send_signal(signal.SIGINT)
+        assert driver.wait(timeout=120)
+        wait(lambda: not queued("pending,running,completing"))
+    finally:
+        driver.kill()
+        driver.wait()
+        answer("scancel", *numbers)
+    states = answer("sacct", "-XPnj", ",".join(numbers), "-o", "State")
+    assert [state.split()[0] for state in states] == ["CANCELLED"] * 2
+    assert not list(project.glob(".snakemake/locks/*"))
+
+
+def wait(look, seconds=60):
+    """What `look` finds, once it finds something."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, "nothing found in time"
+        time.sleep(0.5)
+    return found
