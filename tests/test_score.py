@@ -1,5 +1,7 @@
 """Scoring runs: whole splits only, and all runs in one table."""
 
+import json
+
 import made_up
 import pandas as pd
 import pytest
@@ -76,3 +78,12 @@ def test_collecting_gives_every_run_its_coordinates(tmp_path):
 def test_collecting_nothing_says_so(tmp_path):
     with pytest.raises(BadInput, match="no run has scores"):
         score.collect(tmp_path)
+
+
+def test_a_run_of_other_data_is_refused_with_the_way_out(tmp_path):
+    run, table = tmp_path / "run", tmp_path / "toy.parquet"
+    run.mkdir()
+    table.write_bytes(b"new")
+    (run / "run.json").write_text(json.dumps({"data": {"sha256": "of the old"}}), "utf-8")
+    with pytest.raises(BadInput, match=r"trained on data that .*toy\.parquet no longer holds; delete"):
+        score.same_data(run, table)

@@ -61,7 +61,8 @@ def fit(
     """
     torch.set_float32_matmul_precision(named(PRECISIONS, precision, "precision"))
     per_epoch = -(-len(train) // batch)
-    total, cadence = round(epochs * per_epoch), evaluate_every or per_epoch
+    total = max(round(epochs * per_epoch), epochs > 0)
+    cadence = evaluate_every or per_epoch
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
     optimizer = torch.optim.AdamW(
         learned.values(), lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=True

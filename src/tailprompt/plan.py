@@ -178,6 +178,8 @@ def datasets_of(config: dict, spec: dict) -> list[str]:
 def methods_of(config: dict, spec: dict) -> list[str]:
     """Methods of a block that this scale runs, in the block's order."""
     limit = config["protocols"][spec["protocol"]].get("methods")
+    for method in limit or []:
+        method_row(config, method)  # refuses a name that no row has
     return [method for method in spec.get("methods", []) if limit is None or method in limit]
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tailprompt import metrics
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import whole
+from tailprompt.files import sha256, whole
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
 SPLITS = ("dev", "test")
@@ -56,11 +56,22 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
     predictions = pd.read_parquet(run / "predictions.parquet", columns=["id", "split", "label", "prediction"])
+    same_data(run, data.with_suffix(".parquet"))
     table = pd.read_parquet(data.with_suffix(".parquet"), columns=["id", "split", "label"])
     report = json.loads(data.read_text("utf-8"))
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
         found.to_parquet(temporary, index=False)
+
+
+def same_data(run: Path, table: Path) -> None:
+    """Raise BadInput where a run was trained on other data than what is there now."""
+    trained = json.loads((run / "run.json").read_text("utf-8")).get("data", {}).get("sha256")
+    if trained and trained != sha256(table):
+        raise BadInput(
+            f"{run} was trained on data that {table} no longer holds; delete that folder to train it again, "
+            "or give the changed data set a name of its own"
+        )
 
 
 def collect(root: Path) -> pd.DataFrame:

@@ -70,7 +70,8 @@ def train(
         for split, part in table.groupby("split", sort=False)
     }
     model.to(device)
-    progress = fit_model(model, splits, classes, settings, point, folder, sha256(path))
+    key = json.dumps([settings, row, words, sha256(path)], sort_keys=True)
+    progress = fit_model(model, splits, classes, settings, point, folder, key)
     logits = {
         split: predict(model, splits[split], precision=settings["precision"]) for split in ("dev", "test")
     }
@@ -128,9 +129,9 @@ def fit_model(
     settings: dict,
     point: Point,
     folder: Path,
-    digest: str,
+    key: str,
 ) -> Progress:
-    """Run the loop with the settings' loss and sampler."""
+    """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from."""
     function, wanted = named(LOSSES, settings["loss"], "loss")
     labels = splits["train"].labels
     counts = torch.bincount(labels, minlength=len(classes)).float()
@@ -144,7 +145,7 @@ def fit_model(
         judge=judge,
         seed=point.seed,
         state=folder / "state.pt",
-        key=json.dumps([settings, digest], sort_keys=True),
+        key=key,
         label=f"{point.dataset} {point.method} {point.seed}",
         **{key: settings[key] for key in LOOP},
     )
