@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 from conftest import FOLDER, ROW, SMALL
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from tailprompt import backbones
@@ -83,11 +84,79 @@ def test_a_folder_that_lacks_files_is_refused_with_their_names(tmp_path, act):
         act({"family": "bert", "path": str(tmp_path)})
 
 
-def test_a_damaged_folder_is_one_sentence(tmp_path):
+def changed(folder, change):
+    """Change the tensors of a folder's weights."""
+    weights = load_file(folder / "model.safetensors")
+    save_file(change(weights), folder / "model.safetensors", {"format": "pt"})
+
+
+def written(name, text):
+    return lambda folder: (folder / name).write_text(text)
+
+
+def without_a_layer(weights):
+    return {name: value for name, value in weights.items() if ".layer.0." not in name}
+
+
+def misshapen(weights):
+    name = "bert.encoder.layer.0.output.dense.weight"
+    return {**weights, name: weights[name][:3].contiguous()}
+
+
+@pytest.mark.parametrize(
+    "damage, row, sentence",
+    [
+        (written("model.safetensors", "cut"), {}, r"backbone folder .* cannot be read \(.*\)"),
+        (written("tokenizer.json", "{}"), {}, "cannot be read"),
+        (written("config.json", "{"), {}, "cannot be read .*JSON"),
+        (written("config.json", "[]"), {}, "cannot be read"),
+        (lambda folder: changed(folder, without_a_layer), {}, r"lack 16 tensors .*bert\.encoder\.layer\.0"),
+        (
+            lambda folder: changed(folder, misshapen),
+            {},
+            r"lack 1 .* shape: .*layer\.0\.output\.dense\.weight",
+        ),
+        (None, {"family": "roberta"}, "is of the family 'bert', but its row says family: roberta"),
+        (None, {"random": {"hidden_size": 33}}, r"cannot be read \(.*33.* multiple of .*heads"),
+    ],
+)
+def test_a_damaged_folder_is_one_sentence(tmp_path, damage, row, sentence):
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "model.safetensors").write_bytes(b"cut")
-    with pytest.raises(BadInput, match=r"backbone folder .* cannot be read \(.*\)"):
-        backbones.load({"family": "bert", "path": str(tmp_path)})
+    if damage:
+        damage(tmp_path)
+    with pytest.raises(BadInput, match=sentence) as error:
+        backbones.load({"family": "bert", "path": str(tmp_path), **row})
+    assert str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_old_names_tied_weights_and_a_pooler_are_no_damage(tmp_path):
+    def as_google_wrote_it(weights):
+        old = {
+            name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): value
+            for name, value in weights.items()
+        }
+        pooler = {
+            "bert.pooler.dense.weight": torch.zeros(128, 128),
+            "bert.pooler.dense.bias": torch.zeros(128),
+        }
+        return {**old, **pooler, "cls.seq_relationship.weight": torch.zeros(2, 128)}
+
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    changed(tmp_path, as_google_wrote_it)
+    taken = backbones.load({"family": "bert", "path": str(tmp_path)})
+    assert_same(taken, AutoModelForMaskedLM.from_pretrained(FOLDER, dtype=torch.float32))
+
+
+def test_a_fault_of_the_weights_shows_when_they_are_fetched(tmp_path, monkeypatch):
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    changed(tmp_path, without_a_layer)
+    row = json.dumps({"family": "bert", "path": str(tmp_path)})
+    monkeypatch.setattr(
+        sys, "argv", ["backbones", "--name", "x", "--row", row, "--out", str(tmp_path / "x.json")]
+    )
+    with pytest.raises(BadInput, match="lack 16 tensors"):
+        backbones.main()
+    assert not (tmp_path / "x.json").exists()
 
 
 @pytest.mark.parametrize("act", [backbones.load, backbones.fetch])

@@ -9,7 +9,8 @@ from tailprompt.sources import imported, sources
 
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
-    "__init__ errors files sources",
+    "__init__ errors sources",
+    "files template",
     "plan losses samplers metrics inject sheet cards data state",
     "backbones bootstrap config encode forecast prepare records score tuners typeset",
     "heads claims loop",

@@ -8,18 +8,16 @@ their digests.
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import sha256, write_json
+from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.files import json_object, sha256, write_json
 
 FILES = [
     "config.json",
@@ -81,8 +79,15 @@ def load(row: dict) -> Backbone:
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
         model = drawn(where, pinned, row["random"]) if "random" in row else read(where, pinned)
-    except (OSError, SafetensorError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # a damaged file shows as whatever its reader trips over
         raise unavailable(row, error) from error
+    if model.base_model_prefix != row["family"]:
+        raise BadInput(
+            f"backbone {where} is of the family '{model.base_model_prefix}', but its row says "
+            f"family: {row['family']}; known: {known(FAMILIES)}"
+        )
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
         body,
@@ -96,8 +101,19 @@ def load(row: dict) -> Backbone:
 
 
 def read(where: str, pinned: dict) -> nn.Module:
-    """The pretrained model."""
-    return AutoModelForMaskedLM.from_pretrained(where, **pinned, dtype=torch.float32)
+    """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
+    model, found = AutoModelForMaskedLM.from_pretrained(
+        where, **pinned, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
+    )
+    misshapen = [name for name, *_ in found["mismatched_keys"]]
+    absent = sorted([*found["missing_keys"], *misshapen])
+    if absent:
+        raise BadInput(
+            f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
+            f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
+            "take a whole masked language model"
+        )
+    return model
 
 
 def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
@@ -110,6 +126,8 @@ def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
 
 def source(row: dict) -> tuple[str, dict]:
     """Folder or hub id, and the pinned revision, for `from_pretrained`."""
+    if "path" not in row and not {"hub", "revision"} <= set(row):
+        raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:
         missing = [file for file in FILES[:3] if not (Path(row["path"]) / file).is_file()]
         if missing:
@@ -121,10 +139,8 @@ def source(row: dict) -> tuple[str, dict]:
 
 def fetch(row: dict) -> dict[str, str]:
     """Bring the weights here if they are not, and return the SHA-256 of each file."""
-    if "path" in row:
-        folder = Path(source(row)[0])
-    else:
-        folder = Path(snapshot(row))
+    where, pinned = source(row)
+    folder = Path(snapshot(row) if pinned else where)
     return {file: sha256(folder / file) for file in FILES if (folder / file).is_file()}
 
 
@@ -141,8 +157,11 @@ def snapshot(row: dict) -> str:
 
 def unavailable(row: dict, error: Exception) -> BadInput:
     """What to do about a backbone that cannot be had."""
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
     if "path" in row:
-        return BadInput(f"backbone folder {row['path']} cannot be read ({' '.join(str(error).split())})")
+        return BadInput(f"backbone folder {row['path']} cannot be read ({reason})")
+    if not isinstance(error, OSError):
+        return BadInput(f"backbone {row['hub']} at revision {row['revision']} cannot be read ({reason})")
     return BadInput(
         f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor could "
         f"be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
@@ -154,10 +173,13 @@ def main() -> None:
         prog="python -m tailprompt.backbones", description="Make sure that a backbone is here."
     )
     parser.add_argument("--name", required=True, help="the backbone's name in config/backbones.yaml")
-    parser.add_argument("--row", required=True, type=json.loads, help="its row, as JSON")
+    parser.add_argument("--row", required=True, help="its row, as JSON")
     parser.add_argument("--out", required=True, help="where to write its row and digests, as JSON")
     options = parser.parse_args()
-    write_json(options.out, {"name": options.name, **options.row, "sha256": fetch(options.row)})
+    row = json_object(options.row, "--row", "family")
+    digests = fetch(row)
+    load(row)  # a fault shows before a training job
+    write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 
 FAMILIES = {"bert": bert, "roberta": roberta}

@@ -23,9 +23,13 @@ def known(names: Iterable[str]) -> str:
 
 
 def stage(main: Callable[[], None]) -> None:
-    """Run the `main` of a stage: bad input ends in one line and exit status 2, not in a traceback."""
+    """Run the `main` of a stage: bad input ends in one line and exit status 2, not in a traceback.
+
+    So does a file that the system does not give.
+    """
     try:
         main()
-    except BadInput as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (BadInput, OSError) as error:
+        kind = f"{type(error).__name__}: " if isinstance(error, OSError) else ""
+        print(f"error: {kind}{error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,4 +1,4 @@
-"""Files written whole (temporary name, then rename), and their digests."""
+"""Files written whole (temporary name, then rename), their digests, and JSON with the keys it must have."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tailprompt.errors import BadInput, known
+
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the name `path` only when the block ends well."""
+    """Yield a temporary path beside `path`; it takes the name `path` only when the block ends well.
+
+    Raises BadInput before the block where `path` cannot be written.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
     try:
         yield temporary
         os.replace(temporary, path)
@@ -27,6 +36,32 @@ def write_json(path: str | Path, value) -> None:
     """Write `value` as indented UTF-8 JSON, whole."""
     with whole(path) as temporary:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def read_json(path: str | Path, *keys: str) -> dict:
+    """A file's JSON object; raises BadInput unless it has `keys`."""
+    try:
+        return json_object(Path(path).read_text("utf-8-sig"), path, *keys)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read ({error})") from None
+
+
+def json_object(text: str, place: str | Path, *keys: str) -> dict:
+    """The JSON object of a text; raises BadInput, with its place, unless it has `keys`."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{place} is not JSON ({error})") from None
+    return keyed(value, place, *keys)
+
+
+def keyed(value, place: str | Path, *keys: str) -> dict:
+    """`value` itself; raises BadInput, with its place, unless it is a JSON object that has `keys`."""
+    if not isinstance(value, dict):
+        raise BadInput(f"{place} must be a JSON object, not a {type(value).__name__}")
+    if not set(keys) <= set(value):
+        raise BadInput(f"{place} lacks {known(set(keys) - set(value))}; it has {known(value) or 'no keys'}")
+    return value
 
 
 def sha256(path: str | Path) -> str:
