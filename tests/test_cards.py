@@ -15,6 +15,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(cards.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(cards, "installed", lambda: ["0", "1"])
 
 
 def show(monkeypatch, ids):
@@ -29,6 +30,15 @@ def test_auto_without_a_card_is_the_cpu(monkeypatch):
     monkeypatch.setattr(cards, "installed", list)
     with cards.free("auto") as device:
         assert device == "cpu"
+
+
+def test_without_a_driver_there_is_no_card_whatever_the_variable_says(monkeypatch):
+    monkeypatch.setattr(cards, "installed", list)
+    show(monkeypatch, "0")
+    with cards.free("auto") as device:
+        assert device == "cpu"
+    with pytest.raises(BadInput, match="no card is visible"), cards.free("cuda"):
+        pass
 
 
 def test_cuda_without_a_card_is_refused(monkeypatch):

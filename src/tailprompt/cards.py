@@ -51,7 +51,7 @@ def free(device: str, *, slots: int = 1, pause: float = 2.0) -> Iterator[str]:
     slots: processes that may share a card. pause: seconds between two looks while all are taken.
     Must be entered before anything touches CUDA. Inside a SLURM job the cards are SLURM's to give.
     """
-    cards = visible() if device != "cpu" else []
+    cards = visible() if device != "cpu" and installed() else []  # the variable may be set without a driver
     if device == "cuda" and not cards:
         raise BadInput(
             "device is 'cuda' but no card is visible; set device to auto or cpu, or CUDA_VISIBLE_DEVICES"
