@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailprompt import data
-from tailprompt.data import checks, longtail, splits
+from tailprompt.data import longtail, splits
 from tailprompt.errors import BadInput
+from tailprompt.template import pieces
 
 ROW = {"name": "mine", "language": "en"}
 
@@ -337,15 +338,27 @@ def test_a_verbalizer_may_name_absent_classes_when_the_row_says_so(tmp_path):
         "{text} {pair} {mask}",
         "{text} {masks}",
         "{text {mask}",
+        "{text} {text} {mask}",
+        "{text!r} {mask}",
+        "{text:>10} {mask}",
+        "{text[0]} {mask}",
+        "{text} {mask} {}",
+        "text} {mask}",
+        "",
     ],
 )
 def test_a_template_needs_the_text_and_one_mask_and_knows_no_other_names(template):
     with pytest.raises(BadInput, match="template"):
-        checks.template(template, "template", "mine", paired=False)
+        pieces(template, paired=False)
 
 
 def test_a_template_may_name_the_pair_where_there_is_one():
-    checks.template("{pair} {text} {mask}", "template", "mine", paired=True)
+    assert pieces("{pair} {text} {mask}.", paired=True) == [
+        ("", "pair"),
+        (" ", "text"),
+        (" ", "mask"),
+        (".", None),
+    ]
 
 
 # bad files: one sentence, all places of a kind at once
@@ -419,7 +432,10 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
 
 
 def test_a_list_where_text_is_wanted_is_refused(tmp_path):
-    refused(save(tmp_path / "a.jsonl", '{"text": ["x"], "label": "a"}\n'), "list or an object", "a.jsonl:1")
+    refused(
+        save(tmp_path / "a.jsonl", '{"text": ["x"], "label": "a"}\n'),
+        "hold list in the column 'text' (a.jsonl:1)",
+    )
 
 
 def test_a_cut_short_archive_is_refused(tmp_path):

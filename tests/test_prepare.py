@@ -11,6 +11,7 @@ import yaml
 
 from tailprompt import data, plan
 from tailprompt.data import report
+from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text("utf-8"))
@@ -54,6 +55,12 @@ def test_bad_input_ends_in_one_line_and_no_file(tmp_path):
     done, out = prepare({**mine(tmp_path), "columns": {"text": "body"}}, tmp_path)
     assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert not out.exists()
+
+
+def test_without_a_place_to_write_prepare_says_so(tmp_path):
+    command = [sys.executable, "-m", "tailprompt.prepare", "--dataset", "{}", "--raw", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and "--out says what to write" in done.stderr
 
 
 def test_fetch_only_writes_no_table(tmp_path):
@@ -106,7 +113,7 @@ def test_every_row_has_a_known_loader_a_good_template_and_a_verbalizer_without_g
     assert row["loader"] in data.LOADERS
     paired = "pair" in row.get("columns", {})
     for key in [k for k in ("template", "template_as_released") if k in row]:
-        data.checks.template(row[key], key, name, paired=paired)
+        pieces(row[key], paired=paired)
     words = data.read_words(ROOT / row["verbalizer"])
     assert words["label"].is_unique and words["words"].is_unique and words["words"].str.strip().ne("").all()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import Formatter
 
 import torch
 from jaxtyping import Int
@@ -17,8 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput, named
-
-SLOTS = ("text", "pair")
+from tailprompt.template import pieces as pieces_of
 
 
 @dataclass(frozen=True)
@@ -125,18 +123,15 @@ def plain(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) -> La
 
 def prompted(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) -> Layout:
     """The template between [CLS] and [SEP], all in one segment; each literal run is tokenised by itself."""
-    pieces, read = [[tokenizer.cls_token_id]], None
-    for literal, slot, _, _ in Formatter().parse(template):
+    pieces, read = [[tokenizer.cls_token_id]], 0
+    for literal, slot in pieces_of(template, paired=paired):
         if literal.strip():
             pieces.append(tokenize(tokenizer, [literal])[0])
         if slot == "mask":
             read = len(pieces)
             pieces.append([tokenizer.mask_token_id])
         elif slot is not None:
-            named(dict.fromkeys(SLOTS[: 1 + paired] + ("mask",)), slot, f"slot of template '{template}'")
             pieces.append(slot)
-    if read is None:
-        raise BadInput(f"template '{template}' has no {{mask}}; it needs exactly one")
     pieces.append([tokenizer.sep_token_id])
     return Layout(pieces, [0] * len(pieces), read)
 
@@ -196,8 +191,10 @@ def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: 
     )
 
 
-def encode_words(words: dict[str, str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    """Token ids of each class's word, in order.
+def encode_words(
+    words: dict[str, str], tokenizer: PreTrainedTokenizerBase, *, source: str = "verbalizer"
+) -> list[list[int]]:
+    """Token ids of each class's word, in order. source: where the words are from, for messages.
 
     Raises BadInput for a word of unknown tokens only, and for two classes that would always score alike.
     """
@@ -206,13 +203,13 @@ def encode_words(words: dict[str, str], tokenizer: PreTrainedTokenizerBase) -> l
     for (name, word), tokens in zip(words.items(), ids, strict=True):
         if not set(tokens) - {tokenizer.unk_token_id}:
             raise BadInput(
-                f"verbalizer: the word '{word}' of class '{name}' has no token that the backbone knows; "
+                f"{source}: the word '{word}' of class '{name}' has no token that the backbone knows; "
                 "choose another word"
             )
         key = tuple(sorted(tokens))
         if key in seen:
             raise BadInput(
-                f"verbalizer: classes '{seen[key]}' and '{name}' have words of the same tokens; "
+                f"{source}: classes '{seen[key]}' and '{name}' have words of the same tokens; "
                 "choose another word for one"
             )
         seen[key] = name

@@ -6,7 +6,6 @@ python -m tailprompt.prepare --dataset '<JSON row>' --data-dir DIR --raw results
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from tailprompt import data, files
@@ -19,7 +18,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dataset", type=json.loads, required=True, help="the data set's row, as JSON")
+    parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
     parser.add_argument(
         "--data-dir", default="null", help="a folder that holds the public files; null downloads them"
     )
@@ -31,14 +30,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--fetch-only", action="store_true", help="download and check the files, write nothing else"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.out and not options.fetch_only:
+        parser.error("--out says what to write; only --fetch-only goes without")
+    return options
 
 
 def main() -> None:
     """Find or download the files, make the table, write it and its report."""
     options = arguments()
     folder = None if options.data_dir in ("", "null", "None") else Path(options.data_dir)
-    row = options.dataset
+    row = files.json_object(options.dataset, "--dataset", "name", "language")
     paths, digests = sources.found(row, data_dir=folder, raw=options.raw, lock=options.lock)
     if options.fetch_only:
         print("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in paths.values()))

@@ -7,6 +7,7 @@ row. `load` checks them, makes the splits that are missing, numbers the classes 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,7 @@ from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, 
 from tailprompt.data.splits import cut, stratified
 from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated
 from tailprompt.errors import BadInput, known, named
+from tailprompt.template import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair"]
@@ -34,7 +36,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     checks.texts(table, name)
     table = divided(numbered(table), row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
-        checks.template(row[key], key, name, paired="pair" in table)
+        pieces(row[key], paired="pair" in table, where=f"'{name}': {key}")
     if words:
         verbalizer = read_words(words)
         checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
@@ -81,16 +83,18 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
 def in_order(labels: pd.Series) -> list[str]:
     """Distinct labels, by number if all are numbers, else by name."""
     found = sorted(set(labels))
-    return sorted(found, key=int) if all(label.lstrip("-").isdecimal() for label in found) else found
+    return sorted(found, key=int) if all(re.fullmatch(r"-?\d+", label) for label in found) else found
 
 
 def read_words(path: Path) -> pd.DataFrame:
     """A verbalizer: label and words of every class, in class order."""
-    if not Path(path).exists():
-        raise BadInput(f"the verbalizer {path} does not exist")
+    if not Path(path).is_file():
+        raise BadInput(f"the verbalizer {path} does not exist, or is no file")
     table = read_separated(Path(path), "utf-8-sig", ",")
     if not {"label", "words"} <= set(table):
         raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {PLACE})}")
+    if not len(table):
+        raise BadInput(f"{path} has no rows; it needs one label,words for every class")
     return table
 
 

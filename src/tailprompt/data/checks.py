@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import string
-
 import pandas as pd
 
 from tailprompt.data.tables import PLACE, few
 from tailprompt.errors import BadInput, known
-
-SLOTS = {"text", "pair", "mask"}
 
 
 def texts(table: pd.DataFrame, name: str) -> None:
@@ -86,24 +82,6 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
         raise BadInput(
             f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "
             "or set absent_classes: true in the data set's row"
-        )
-
-
-def template(text: str, key: str, name: str, *, paired: bool) -> None:
-    """A template has {text} and one {mask}, {pair} only where there is one, and nothing else in braces."""
-    try:
-        slots = [slot for _, slot, _, _ in string.Formatter().parse(text) if slot is not None]
-    except ValueError as error:
-        raise BadInput(f"'{name}': {key} '{text}' cannot be read ({error})") from None
-    allowed = SLOTS if paired else SLOTS - {"pair"}
-    place = "{" + "}, {".join(sorted(allowed)) + "}"
-    if set(slots) - allowed:
-        raise BadInput(
-            f"'{name}': {key} '{text}' has {{{known(set(slots) - allowed)}}}; allowed here: {place}"
-        )
-    if slots.count("mask") != 1 or "text" not in slots:
-        raise BadInput(
-            f"'{name}': {key} '{text}' needs {{text}} and exactly one {{mask}}; allowed here: {place}"
         )
 
 

@@ -70,6 +70,8 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
     """The file on this machine: at its own path, or in the user's folder, plain or .xz."""
     if "path" in entry:
         places = [Path(entry["path"])]
+    elif data_dir and not Path(data_dir).is_dir():
+        raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
     elif data_dir:
         place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
         places = [place, place.with_name(place.name + ".xz")]

@@ -13,7 +13,13 @@ import pandas as pd
 from tailprompt.errors import BadInput, known, named
 
 TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "file:line"
+PLAIN = str, bool, int, float
+ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
+
+
+class WrongEncoding(BadInput):
+    """A file is not in the encoding that it is read in."""
 
 
 def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
@@ -28,11 +34,23 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
             **row.get("columns", {}),
             **(stated.get("columns", {}) if isinstance(stated, dict) else {}),
         }
-        part = renamed(rows(path, row.get("encoding", "utf-8-sig")), columns, path)
+        given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING)
+        part = renamed(given, columns, path)
+        if name == "all" and SPLIT in given and SPLIT not in {*columns, *columns.values()}:
+            unused_split(given, path)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def unused_split(table: pd.DataFrame, path: Path) -> None:
+    """Raise BadInput for a column of splits that no one names: the rows would be cut anew, at random."""
+    if table[SPLIT].map(str).isin(list(SPLITS)).any():
+        raise BadInput(
+            f"{path} has a column '{SPLIT}' that the data set's row does not use; name it there in columns "
+            f"({SPLIT}: {SPLIT}), or call it something else in the file to have new splits cut"
+        )
 
 
 def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
@@ -47,14 +65,21 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
 
 def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
     """The columns of these names under their keys, each cell as text, with the place of each row."""
-    nested = table[list(columns.values())].map(lambda cell: isinstance(cell, list | dict)).any(axis=1)
-    if nested.any():
-        places = few(list(table.loc[nested, PLACE]))
-        raise BadInput(
-            f"{path}: {nested.sum()} rows hold a list or an object where text is wanted ({places})"
-        )
-    out = pd.DataFrame({key: table[name].map(as_text) for key, name in columns.items()})
-    return out.assign(**{PLACE: table[PLACE]})
+    out = pd.DataFrame({PLACE: table[PLACE]})
+    for key, name in columns.items():
+        cells = table[name].astype(object)
+        odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
+        if key == LABEL:
+            odd |= cells.map(lambda cell: isinstance(cell, float) and cell % 1 > 0)
+        if odd.any():
+            kinds, places = known({type(cell).__name__ for cell in cells[odd]}), few(list(out[PLACE][odd]))
+            wanted = "whole number" if key == LABEL else "number"
+            raise BadInput(
+                f"{path}: {odd.sum()} rows hold {kinds} in the column '{name}' ({places}), where text, "
+                f"a {wanted} or a boolean is wanted"
+            )
+        out[key] = cells.map(as_text)
+    return out
 
 
 def as_text(value) -> str:
@@ -66,11 +91,17 @@ def as_text(value) -> str:
     return str(value)
 
 
-def rows(path: Path, encoding: str) -> pd.DataFrame:
-    """All rows of a file, format by its name, with the place of each, `file:line`."""
+def rows(path: Path, encoding: str, *, hint: str) -> pd.DataFrame:
+    """All rows of a file, format by its name, with the place of each, `file:line`.
+
+    hint: how another encoding is stated, for messages.
+    """
     kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
     read = named(READERS, kind, f"file format of {path},")
-    table = read(path, encoding)
+    try:
+        table = read(path, encoding)
+    except WrongEncoding as error:
+        raise BadInput(f"{error}, or {hint}") from None
     if not len(table):
         raise BadInput(f"{path} has no rows")
     return table
@@ -90,7 +121,7 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
     """A file's text; a byte that the encoding does not allow is named with its line."""
     data = plain(path)
     try:
-        return data.decode(encoding)
+        return data.decode(encoding).removeprefix("\ufeff")
     except LookupError:
         raise BadInput(
             f"{path}: there is no encoding '{encoding}'; known are utf-8, gb18030, latin-1, ..."
@@ -98,9 +129,8 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         wanted = encoding.removesuffix("-sig").upper()
-        raise BadInput(
-            f"{path}: byte {error.start} (line {line}) is not {wanted}; save the file as {wanted}, "
-            "or state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
+        raise WrongEncoding(
+            f"{path}: byte {error.start} (line {line}) is not {wanted}; save the file as {wanted}"
         ) from None
 
 
@@ -149,10 +179,11 @@ def json_objects(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, dic
     """(line or position in the list, object) of a JSON Lines file or a JSON list."""
     text = decoded(path, encoding)
     if text.lstrip().startswith("["):
-        return list(enumerate(parsed(text, path, 1), 1))
-    # not splitlines(): a text may hold the Unicode line separators that it would cut at
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    objects = [(number, parsed(line, path, number)) for number, line in lines]
+        objects = list(enumerate(parsed(text, path, 1), 1))
+    else:
+        # not splitlines(): a text may hold the Unicode line separators that it would cut at
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        objects = [(number, parsed(line, path, number)) for number, line in lines]
     wrong = [number for number, value in objects if not isinstance(value, dict)]
     if wrong:
         raise BadInput(f"{path}: {len(wrong)} lines are not JSON objects (lines {few(wrong)})")
@@ -160,10 +191,13 @@ def json_objects(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, dic
 
 
 def parsed(text: str, path: Path, line: int):
-    """JSON, or the line where it goes wrong."""
+    """JSON, or the line where it goes wrong; half a character (a lone surrogate) could never be written."""
     try:
-        return json.loads(text)
-    except ValueError as error:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: line {line} is not JSON ({error})") from None
 
 
