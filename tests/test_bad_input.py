@@ -4,14 +4,18 @@ Details of each kind are tested beside the code that refuses it; here is the who
 """
 
 import hashlib
+import sys
+from datetime import datetime
 
+import pandas as pd
 import pytest
 
-from tailprompt import data
+from tailprompt import backbones, data, prepare, train
 from tailprompt.config import load
 from tailprompt.data import sources
 from tailprompt.encode import encode, encode_words
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, stage
+from tailprompt.files import whole
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -53,6 +57,43 @@ def file(folder, content, expected):
     return sources.found(row, data_dir=None, raw=folder, lock=folder / "lock.json")
 
 
+def parquet(folder, column, cells):
+    """Load a Parquet with the same cell in every row of a column."""
+    path = folder / "mine.parquet"
+    frame = pd.DataFrame(ROWS, columns=["text", "label", "split"])
+    frame.assign(**{column: (cells * len(ROWS))[: len(ROWS)]}).to_parquet(path)
+    return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
+
+
+def lines(folder, text):
+    path = folder / "mine.jsonl"
+    path.write_text(text, "utf-8")
+    return data.load({"name": "mine", "language": "en"}, {"all": path})
+
+
+def verbalizer(folder, content):
+    (folder / "words.csv").write_bytes(content)
+    return data.read_words(folder / "words.csv")
+
+
+def stage_of(module, *arguments):
+    """Run the main function of a stage with these arguments."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [module.__name__, *arguments])
+        module.main()
+
+
+def under_a_file(folder):
+    """Write where no folder can be."""
+    (folder / "file").touch()
+    with whole(folder / "file/out.csv"):
+        raise AssertionError("this is known before the block")
+
+
+def trained(point="a/b/c/d/1", settings="{}"):
+    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}")
+
+
 def tokens(tokenizer, **changes):
     form = {"input": "prompted", "template": "{text} {mask}", "max_length": 16, "positions": 512, **changes}
     return encode(["some text"], None, [0], ["row"], tokenizer, **form)
@@ -72,6 +113,7 @@ TABLE = {
         lambda folder, _: table(
             folder,
             rows=[*ROWS[:4], ("one song", "music", "train")],
+            header="text,label,part",
             columns={"text": "text", "label": "label"},
         ),
         r"1 classes have one example \(music\).*singletons: train",
@@ -108,6 +150,104 @@ TABLE = {
         lambda _, tokenizer: tokens(tokenizer, max_length=600),
         r"max_length 600 is more than the 512 positions",
     ),
+    "bytes for text": (
+        lambda folder, _: parquet(folder, "text", [b"kernel"]),
+        r"mine\.parquet: 8 rows hold bytes in the column 'text' \(mine\.parquet:1, .*a number or a boolean",
+    ),
+    "times for text": (
+        lambda folder, _: parquet(folder, "text", [datetime(2020, 1, 1), pd.NaT]),
+        r"hold NaTType, Timestamp in the column 'text'",
+    ),
+    "fractions for labels": (
+        lambda folder, _: parquet(folder, "label", [0.5, 1.0]),
+        r"4 rows hold float in the column 'label' .* a whole number or a boolean is wanted",
+    ),
+    "half a character": (
+        lambda folder, _: lines(folder, '{"text": "x", "label": "a"}\n{"text": "\\ud800", "label": "a"}\n'),
+        r"mine\.jsonl: line 2 is not JSON .*surrogates not allowed",
+    ),
+    "JSON without a bottom": (
+        lambda folder, _: lines(folder, '{"text": ' + "[" * 100_000),
+        r"mine\.jsonl: line 1 is not JSON .*recursion",
+    ),
+    "a list of no objects": (
+        lambda folder, _: lines(folder, "[1, 2]"),
+        r"mine\.jsonl: 2 lines are not JSON objects",
+    ),
+    "a split column that no one names": (
+        lambda folder, _: table(folder, columns={}),
+        r"mine\.csv has a column 'split' that .* does not use; name it there in columns \(split: split\)",
+    ),
+    "a verbalizer of a header only": (
+        lambda folder, _: verbalizer(folder, b"label,words\n"),
+        r"words\.csv has no rows; it needs one label,words for every class",
+    ),
+    "a verbalizer that is a folder": (
+        lambda folder, _: data.read_words(folder),
+        "the verbalizer .* is no file",
+    ),
+    "a verbalizer of another encoding": (
+        lambda folder, _: verbalizer(folder, "label,words\nos,café".encode("latin-1")),
+        r"words\.csv: byte 18 \(line 2\) is not UTF-8; save the file as UTF-8$",
+    ),
+    "a data_dir that is a file": (
+        lambda folder, _: sources.found(
+            {"name": "mine", "files": {"all": {"name": "a.csv"}}}, data_dir=__file__, raw=folder, lock=folder
+        ),
+        r"data_dir .*test_bad_input\.py is no folder",
+    ),
+    "two masks": (
+        lambda _, tokenizer: tokens(tokenizer, template="{text} {mask} {mask}"),
+        r"template '.*' needs {text} and {mask} once each",
+    ),
+    "a template with a form": (
+        lambda _, tokenizer: tokens(tokenizer, template="{text!r} {mask}"),
+        r"template '.*' has {text!r}; allowed here: {text} and {mask} once each",
+    ),
+    "a template of nothing": (
+        lambda _, tokenizer: tokens(tokenizer, template=""),
+        "template '' needs {text} and {mask} once each",
+    ),
+    "classes of the same words": (
+        lambda _, tokenizer: encode_words({"os": "game", "fun": "game"}, tokenizer, source="words.csv"),
+        r"words\.csv: classes 'os' and 'fun' have words of the same tokens",
+    ),
+    "a place that cannot be written": (
+        lambda folder, _: under_a_file(folder),
+        r"file/out\.csv cannot be written \(.*file\)",
+    ),
+    "a data set that is no row": (
+        lambda folder, _: stage_of(prepare, "--dataset", "[]", "--raw", str(folder), "--out", "x"),
+        "--dataset must be a JSON object, not a list",
+    ),
+    "a data set without its keys": (
+        lambda folder, _: stage_of(prepare, "--dataset", "{}", "--raw", str(folder), "--out", "x"),
+        "--dataset lacks language, name",
+    ),
+    "a backbone that is no row": (
+        lambda *_: stage_of(backbones, "--name", "x", "--row", "{", "--out", "x"),
+        "--row is not JSON",
+    ),
+    "a backbone from nowhere": (
+        lambda *_: backbones.load({"family": "bert"}),
+        "row needs path, or hub and revision",
+    ),
+    "a point that is none": (
+        lambda *_: trained(point="a/b"),
+        "--point a/b is not protocol/backbone/dataset/method/seed",
+    ),
+    "a seed that is no number": (
+        lambda *_: trained(point="a/b/c/d/e"),
+        "--point a/b/c/d/e is not protocol/backbone/dataset/method/seed",
+    ),
+    "settings that are none": (
+        lambda *_: trained(settings="[]"),
+        "--settings must be a JSON object, not a list",
+    ),
+    "settings that lack most": (
+        lambda *_: trained(settings='{"lr": 1}'),
+        "--settings lacks .*batch.*; it has lr",
+    ),
     "a config typo": (
         lambda *_: load({"protocols": {"glee": {"settings": {"epoch": 3}}}}, "mine.yaml"),
         r"mine\.yaml: unknown key 'epoch' in protocols\.glee\.settings; known: .*epochs",
@@ -121,6 +261,29 @@ def test_bad_input_ends_in_one_clear_sentence(tmp_path, tokenizer, kind):
     with pytest.raises(BadInput, match=sentence) as caught:
         cause(tmp_path, tokenizer)
     assert "\n" not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_whatever_its_encoding(tmp_path):
+    rows, _ = table(tmp_path, header="\ufefftext,label,split")
+    assert len(rows) == len(ROWS)
+    assert list(verbalizer(tmp_path, "\ufefflabel,words\nos,kernel".encode())["label"]) == ["os"]
+
+
+@pytest.mark.parametrize("column, cells", [("label", [1, 2]), ("label", [True, False]), ("text", [1.5, 2.0])])
+def test_numbers_and_booleans_of_a_parquet_are_text(tmp_path, column, cells):
+    made, classes = parquet(tmp_path, column, cells)
+    assert len(made) == len(ROWS) and (column == "text" or classes == sorted(map(str, cells)))
+
+
+def test_labels_that_are_almost_numbers_are_ordered_by_name():
+    assert data.in_order(pd.Series(["10", "--1", "9"])) == ["--1", "10", "9"]
+    assert data.in_order(pd.Series(["10", "-1", "9"])) == ["-1", "9", "10"]
+
+
+def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: open("no/such/file"))
+    assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):

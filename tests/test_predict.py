@@ -115,7 +115,12 @@ def refused(words, *arguments, **options):
 def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     refused(["is not the folder of a finished run", "results/<scale>/runs/"], tmp_path, rows)
     (tmp_path / "run.json").write_text(json.dumps({"settings": {}}))
-    refused(["is not the folder of a finished run"], tmp_path, rows)
+    refused(["is not the folder of a finished run", "lacks backbone, classes, data"], tmp_path, rows)
+    (tmp_path / "run.json").write_text("[]")
+    refused(["is not the folder of a finished run", "must be a JSON object, not a list"], tmp_path, rows)
+    about = json.loads((runs["prompt"] / "run.json").read_text("utf-8"))
+    (tmp_path / "run.json").write_text(json.dumps({**about, "settings": {"head": "linear"}}))
+    refused(["is not the folder of a finished run", "its settings lacks", "tuner"], tmp_path, rows)
     moved = shutil.copytree(runs["prompt"], tmp_path / "cut")
     (moved / "weights.safetensors").write_bytes(b"cut")
     refused(["weights.safetensors cannot be read"], moved, rows)
@@ -142,7 +147,11 @@ def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, ro
         ("a.csv", "id,text\n1,song\n2, \n", ["empty text", "a.csv:3"]),
         ("a.csv", "", ["a.csv is empty"]),
         ("a.csv", "id,text\n", ["a.csv has no rows"]),
-        ("a.jsonl", '{"text": ["song"]}\n', ["a list or an object where text is wanted", "a.jsonl:1"]),
+        (
+            "a.jsonl",
+            '{"text": ["song"]}\n',
+            ["hold list in the column 'text' (a.jsonl:1), where text", "is wanted"],
+        ),
         ("a.csv", "text,prediction\nsong,1\n", ["has a column prediction already"]),
         ("a.xlsx", "x", ["unknown file format", "'xlsx'", "csv"]),
     ],
@@ -150,6 +159,25 @@ def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, ro
 def test_a_bad_file_is_one_sentence(runs, tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     refused(words, runs["prompt"], tmp_path / name)
+
+
+def test_another_encoding_is_stated_with_an_option(runs, tmp_path):
+    (tmp_path / "a.csv").write_bytes("text\ncafé\n".encode("latin-1"))
+    refused(
+        ["a.csv", "is not UTF-8", "state its encoding with --encoding"], runs["prompt"], tmp_path / "a.csv"
+    )
+
+
+def test_half_a_character_in_any_column_is_refused_before_it_could_not_be_written(runs, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "song", "note": "\\ud800"}\n')
+    refused(["a.jsonl: line 1", "surrogates not allowed"], runs["prompt"], tmp_path / "a.jsonl")
+
+
+def test_a_place_that_cannot_be_written_shows_before_the_model_is_loaded(runs, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "apply", None)
+    (tmp_path / "file").touch()
+    out = tmp_path / "file/out.csv"
+    refused(["file/out.csv cannot be written"], runs["prompt"], rows, out=out)
 
 
 def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_path):

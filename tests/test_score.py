@@ -75,6 +75,14 @@ def test_collecting_gives_every_run_its_coordinates(tmp_path):
     assert set(table.trainable) == {7}
 
 
+@pytest.mark.parametrize("text, says", [("[]", "must be a JSON object"), ("{", "is not JSON")])
+def test_a_damaged_run_is_named(tmp_path, text, says):
+    folder = made_up.run(tmp_path, "prompt", 1)
+    (folder / "run.json").write_text(text)
+    with pytest.raises(BadInput, match=rf"run\.json {says}"):
+        score.score_run(folder, made_up.data(tmp_path))
+
+
 def test_collecting_nothing_says_so(tmp_path):
     with pytest.raises(BadInput, match="no run has scores"):
         score.collect(tmp_path)

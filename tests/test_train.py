@@ -12,7 +12,7 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
-from tailprompt import backbones, loop
+from tailprompt import backbones, encode, loop
 from tailprompt.compose import Model
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
@@ -189,6 +189,30 @@ def test_tau_rescales_what_is_written(tmp_path):
     assert toy.scores(folder)[[0, 1, 2]].to_numpy() == pytest.approx(
         (plain - bias) / norms**2 + bias, rel=0.02, abs=0.02
     )
+
+
+@pytest.mark.parametrize(
+    "method, changes, words, says",
+    [
+        ("cls-tanh", {"max_length": 600}, "a,b,c", "max_length 600 is more than"),
+        ("prompt", {"template": "{text} {mask} {mask}"}, "a,b,c", "needs {text} and {mask} once"),
+        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' have words of the same tokens"),
+        ("prompt", {}, "a,𐎀,c", r"words\.csv: the word '𐎀' of class 'sport' has no token"),
+    ],
+)
+def test_what_is_wrong_shows_before_a_text_is_encoded_or_a_card_used(
+    tmp_path, monkeypatch, method, changes, words, says
+):
+    def never(*arguments):
+        raise AssertionError("too early")
+
+    path = tmp_path / "words.csv"
+    lines = [f"{name},{word}" for name, word in zip(toy.WORDS, words.split(","), strict=True)]
+    path.write_text("\n".join(["label,words", *lines]), "utf-8")
+    for target in (encode, "build"), (torch.nn.Module, "to"):
+        monkeypatch.setattr(*target, never)
+    with pytest.raises(BadInput, match=says):
+        toy.run(tmp_path, method, verbalizer=str(path), **changes)
 
 
 def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():

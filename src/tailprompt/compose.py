@@ -20,6 +20,9 @@ from tailprompt.errors import BadInput, named
 from tailprompt.heads import Linear, Verbalizer, scale_by_norm
 from tailprompt.tuners import TUNERS
 
+# what composing a run and encoding its rows always reads
+SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
+
 
 class Model(nn.Module):
     """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`."""

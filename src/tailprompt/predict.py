@@ -7,7 +7,6 @@ the body too (a frozen body need not be kept); FILE is CSV, TSV, JSON Lines or P
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,12 @@ from tqdm import tqdm
 
 from tailprompt import backbones
 from tailprompt.cards import free
-from tailprompt.compose import compose, encode_rows, load_trained, rescaled
+from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled
 from tailprompt.data import checks
 from tailprompt.data.tables import PLACE, rows, strings
 from tailprompt.encode import encode_words
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import whole
+from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
@@ -49,16 +48,16 @@ def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor,
 
 def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
-    path = run / "run.json"
     try:
-        about = json.loads(path.read_text("utf-8"))
-        kept = {key: about[key] for key in ("settings", "backbone", "words", "classes", "tau")}
-        return {**kept, "pair": about["data"]["pair"]}
-    except (OSError, ValueError, KeyError) as error:
+        about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
+        for key, needed in (("settings", SETTINGS), ("backbone", ["family"]), ("data", ["pair"])):
+            keyed(about[key], f"its {key}", *needed)
+    except BadInput as error:
         raise BadInput(
-            f"{run} is not the folder of a finished run ({type(error).__name__}: {error}); such are "
+            f"{run} is not the folder of a finished run ({error}); such are "
             "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
         ) from None
+    return {**about, "pair": about["data"]["pair"]}
 
 
 def texts_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
@@ -84,26 +83,16 @@ def with_predictions(
     return table.drop(columns=PLACE).assign(**made)
 
 
-def write(table: pd.DataFrame, path: Path) -> None:
-    """Save in the format of the file's name, whole."""
-    writer = named(WRITERS, path.suffix[1:].lower(), f"file format of {path},")
-    with whole(path) as temporary:
-        try:
-            writer(table, temporary)
-        except (ValueError, TypeError) as error:
-            raise BadInput(f"{path}: {path.suffix[1:]} cannot hold these columns ({error})") from None
-
-
 def predict_file(
     run: Path, file: Path, out: Path, *, text: str, pair: str | None, encoding: str, device: str
 ) -> None:
     """Read `file`, predict, write `out`; what is wrong with either shows before the model is loaded."""
-    named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
+    writer = named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
-    about, table = record(run), rows(file, encoding)
+    about, table = record(run), rows(file, encoding, hint="state its encoding with --encoding")
     taken = [name for names in RANKS for name in names if name in table]
     if taken:
         raise BadInput(f"{file} has a column {known(taken)} already; rename it")
@@ -111,9 +100,13 @@ def predict_file(
         raise BadInput(f"{run} was trained on single texts; leave out --pair")
     columns = {"text": text, "pair": pair or "pair"} if about["pair"] else {"text": text}
     texts = texts_of(table, columns, file)
-    with free(device) as name:
-        logits = apply(run, texts, torch.device(name))
-    write(with_predictions(table, logits, about["classes"]), out)
+    with whole(out) as temporary:
+        with free(device) as name:
+            logits = apply(run, texts, torch.device(name))
+        try:
+            writer(with_predictions(table, logits, about["classes"]), temporary)
+        except (ValueError, TypeError) as error:
+            raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 
 
 def beside(file: Path) -> Path:

@@ -9,14 +9,13 @@ Scores are never computed on part of a split: ids and labels must be those of th
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import pandas as pd
 
 from tailprompt import metrics
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import sha256, whole
+from tailprompt.files import read_json, sha256, whole
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
 SPLITS = ("dev", "test")
@@ -58,7 +57,7 @@ def score_run(run: Path, data: Path) -> None:
     predictions = pd.read_parquet(run / "predictions.parquet", columns=["id", "split", "label", "prediction"])
     same_data(run, data.with_suffix(".parquet"))
     table = pd.read_parquet(data.with_suffix(".parquet"), columns=["id", "split", "label"])
-    report = json.loads(data.read_text("utf-8"))
+    report = read_json(data, "classes", "groups")
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
         found.to_parquet(temporary, index=False)
@@ -66,7 +65,7 @@ def score_run(run: Path, data: Path) -> None:
 
 def same_data(run: Path, table: Path) -> None:
     """Raise BadInput where a run was trained on other data than what is there now."""
-    trained = json.loads((run / "run.json").read_text("utf-8")).get("data", {}).get("sha256")
+    trained = read_json(run / "run.json").get("data", {}).get("sha256")
     if trained and trained != sha256(table):
         raise BadInput(
             f"{run} was trained on data that {table} no longer holds; delete that folder to train it again, "
@@ -81,7 +80,7 @@ def collect(root: Path) -> pd.DataFrame:
         raise BadInput(f"{root}/runs: no run has scores yet")
     parts = []
     for file in files:
-        run = json.loads((file.parent / "run.json").read_text("utf-8"))
+        run = read_json(file.parent / "run.json")
         extra = {"trainable": run.get("trainable"), "best_step": run.get("best_step")}
         place = dict(zip(COORDINATES, file.parts[-6:-1], strict=True)) | extra
         place["selection_split"] = run.get("selection_split", "dev")

@@ -26,10 +26,10 @@ from torch import Tensor
 
 from tailprompt import backbones, data
 from tailprompt.cards import free
-from tailprompt.compose import Model, compose, encode_rows, load_trained, rescaled
+from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled
 from tailprompt.encode import Examples, encode_words
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import sha256, whole, write_json
+from tailprompt.files import json_object, sha256, whole, write_json
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.losses import LOSSES
 from tailprompt.plan import Point
@@ -62,7 +62,9 @@ def train(
     words = class_words(classes, settings.get("verbalizer"))
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
-    model = compose(backbone, settings, words=encode_words(words, backbone.tokenizer))
+    source = settings.get("verbalizer") or f"class names of {path}"
+    word_ids = encode_words(words, backbone.tokenizer, source=source)
+    model = compose(backbone, settings, words=word_ids)
     if start:
         load_trained(model, start)
     splits = {
@@ -266,27 +268,31 @@ def repeatable(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
+def point_at(path: str) -> Point:
+    """The point of the command line."""
+    try:
+        return Point.at(path)
+    except (TypeError, ValueError):
+        raise BadInput(f"--point {path} is not protocol/backbone/dataset/method/seed") from None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
     parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
-    parser.add_argument("--settings", required=True, type=json.loads, help="the run's settings, as JSON")
-    parser.add_argument("--backbone", required=True, type=json.loads, help="the backbone's row, as JSON")
+    parser.add_argument("--settings", required=True, help="the run's settings, as JSON")
+    parser.add_argument("--backbone", required=True, help="the backbone's row, as JSON")
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    point = point_at(options.point)
+    settings = json_object(options.settings, "--settings", *SETTINGS, *LOOP, "loss", "sampler", "tau", "keep")
+    row = json_object(options.backbone, "--backbone", "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots) as device:
-        train(
-            options.root,
-            Point.at(options.point),
-            options.settings,
-            options.backbone,
-            torch.device(device),
-            options.start,
-        )
+        train(options.root, point, settings, row, torch.device(device), options.start)
 
 
 if __name__ == "__main__":
