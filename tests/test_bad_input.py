@@ -65,10 +65,10 @@ def parquet(folder, column, cells):
     return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
 
 
-def lines(folder, text):
+def lines(folder, text, **row):
     path = folder / "mine.jsonl"
     path.write_text(text, "utf-8")
-    return data.load({"name": "mine", "language": "en"}, {"all": path})
+    return data.load({"name": "mine", "language": "en", **row}, dict.fromkeys(("all", "train", "dev"), path))
 
 
 def verbalizer(folder, content):
@@ -173,6 +173,14 @@ TABLE = {
     "a list of no objects": (
         lambda folder, _: lines(folder, "[1, 2]"),
         r"mine\.jsonl: 2 lines are not JSON objects",
+    ),
+    "objects of another data set": (
+        lambda folder, _: lines(folder, '{"sentence": "x"}', loader="clue"),
+        r"mine\.jsonl: 1 lines are not JSON objects with label_des, sentence \(lines 1\)",
+    ),
+    "a cut of too few": (
+        lambda folder, _: table(folder, cut={"train": 1}),
+        "^'mine': train=1 is not possible",
     ),
     "a split column that no one names": (
         lambda folder, _: table(folder, columns={}),

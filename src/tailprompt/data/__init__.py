@@ -48,7 +48,10 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     checks.labels(table, classes, name, source)
     table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
     table = table[[column for column in COLUMNS if column in table]]
-    return cut(table, row.get("cut", {}), len(classes)).reset_index(drop=True), classes
+    try:
+        return cut(table, row.get("cut", {}), len(classes)).reset_index(drop=True), classes
+    except BadInput as error:
+        raise BadInput(f"'{name}': {error}") from None
 
 
 def numbered(table: pd.DataFrame) -> pd.DataFrame:

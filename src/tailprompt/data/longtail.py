@@ -30,7 +30,8 @@ MERGED = {
 
 def load_cmid(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """CMID.json (a JSON list or JSON Lines): shuffled, the first fifth test, the next tenth dev."""
-    examples = [(o["originalText"], intent(o), place(paths["raw"], n)) for n, o in json_objects(paths["raw"])]
+    objects = json_objects(paths["raw"], keys={"originalText", "label_4class", "label_36class"})
+    examples = [(o["originalText"], intent(o), place(paths["raw"], n)) for n, o in objects]
     random.Random(SEED).shuffle(examples)
     test, dev = int(0.2 * len(examples)), int(0.3 * len(examples))
     return framed({"train": examples[dev:], "dev": examples[test:dev], "test": examples[:test]})
@@ -46,7 +47,8 @@ def load_clue(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """CLUE's IFLYTEK: its labelled dev set is the test set."""
 
     def examples(path):
-        return [(o["sentence"], o["label_des"], place(path, n)) for n, o in json_objects(path)]
+        objects = json_objects(path, keys={"sentence", "label_des"})
+        return [(o["sentence"], o["label_des"], place(path, n)) for n, o in objects]
 
     return held_out(examples(paths["train"]), examples(paths["dev"]))
 

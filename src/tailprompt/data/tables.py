@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import lzma
+from collections.abc import Set
 from pathlib import Path
 
 import pandas as pd
@@ -175,8 +176,10 @@ def read_json(path: Path, encoding: str) -> pd.DataFrame:
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
 
 
-def json_objects(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, dict]]:
-    """(line or position in the list, object) of a JSON Lines file or a JSON list."""
+def json_objects(
+    path: Path, encoding: str = "utf-8-sig", *, keys: Set[str] = frozenset()
+) -> list[tuple[int, dict]]:
+    """(line or position in the list, object) of a JSON Lines file or a JSON list; each must have `keys`."""
     text = decoded(path, encoding)
     if text.lstrip().startswith("["):
         objects = list(enumerate(parsed(text, path, 1), 1))
@@ -184,9 +187,10 @@ def json_objects(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, dic
         # not splitlines(): a text may hold the Unicode line separators that it would cut at
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         objects = [(number, parsed(line, path, number)) for number, line in lines]
-    wrong = [number for number, value in objects if not isinstance(value, dict)]
+    wrong = [number for number, value in objects if not isinstance(value, dict) or not keys <= set(value)]
     if wrong:
-        raise BadInput(f"{path}: {len(wrong)} lines are not JSON objects (lines {few(wrong)})")
+        what = f"JSON objects with {known(keys)}" if keys else "JSON objects"
+        raise BadInput(f"{path}: {len(wrong)} lines are not {what} (lines {few(wrong)})")
     return objects
 
 
