@@ -29,7 +29,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from tailprompt import backbones, data, plan
+from tailprompt import backbones, blocks, data, plan
 from tailprompt.compose import compose, encode_rows
 from tailprompt.config import load
 from tailprompt.loop import fit
@@ -110,7 +110,7 @@ def main() -> None:
     torch.manual_seed(0)
     device = torch.device(options.device)
     config = load(yaml.safe_load(Path("config/demo.yaml").read_text("utf-8")), "config/demo.yaml")
-    point = next(point for point in plan.all_points(config) if point.method == "cls-tanh")
+    point = next(point for point in blocks.all_points(config) if point.method == "cls-tanh")
     settings, row = plan.settings(config, point), config["backbones"][point.backbone]
     table, classes = data.read(f"results/demo/data/{point.dataset}.parquet")
     rows = table[table["split"] == "train"].head(options.steps * settings["batch"])

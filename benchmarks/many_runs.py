@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from tailprompt import cards, plan, score
+from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
 
 
@@ -52,7 +52,7 @@ def work(job: tuple) -> tuple[str, float, str]:
 
 def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[tuple]:
     """What is left to train, long data sets first."""
-    points = [point for point in plan.all_points(config) if any(name in point.dataset for name in only)]
+    points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]

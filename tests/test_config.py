@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tailprompt import config, plan
+from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 
 SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/mine.yaml", "tests/tiny.yaml"]
@@ -15,7 +15,7 @@ SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/m
 def refused(given, *words):
     with pytest.raises(BadInput) as error:
         whole = config.load(given, "mine.yaml")
-        config.check_settings(whole, plan.all_points(whole))
+        config.check_settings(whole, blocks.all_points(whole))
     message = str(error.value)
     assert "\n" not in message and all(word in message for word in words), message
 
@@ -23,7 +23,7 @@ def refused(given, *words):
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_is_accepted_and_every_run_has_settings(scale):
     whole = config.load(config.read(scale), scale)
-    assert all(config.check_settings(whole, plan.all_points(whole)).values())
+    assert all(config.check_settings(whole, blocks.all_points(whole)).values())
 
 
 def test_without_a_scale_it_is_the_papers():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tailprompt import __main__, config, plan
+from tailprompt import __main__, blocks, config, plan
 from tailprompt.errors import BadInput
 from tailprompt.forecast import forecast
 
@@ -26,7 +26,7 @@ def test_the_demo_downloads_nothing():
 
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("config/demo.yaml")
-    points = plan.all_points(demo)
+    points = blocks.all_points(demo)
     run = tmp_path / "results/demo/runs" / points[0].path
     run.mkdir(parents=True)
     about = {"seconds": 3600.0, "settings": plan.settings(demo, points[0])}
@@ -37,7 +37,7 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):
     demo = scale("config/demo.yaml")
-    run = tmp_path / "results/demo/runs" / plan.all_points(demo)[0].path
+    run = tmp_path / "results/demo/runs" / blocks.all_points(demo)[0].path
     run.mkdir(parents=True)
     (run / "run.json").write_text(json.dumps({"seconds": 3600.0, "settings": {"lr": 1.0}}))
     assert ", 0 of them done" in forecast(demo, tmp_path)

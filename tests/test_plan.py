@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tailprompt import config, plan
+from tailprompt import blocks, config, plan
 from tailprompt.errors import BadInput
 from tailprompt.plan import Point
 
@@ -107,16 +107,16 @@ def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
     given = {"path": "a.csv", "language": "de", "template": "{text} {mask}", "max_length": 64}
     assert own_settings(**given)["template"] == "{text} {mask}"
     with pytest.raises(BadInput, match="unknown language of mine's backbones 'de'; known: en, zh"):
-        plan.all_points(own(**given))
+        blocks.all_points(own(**given))
 
 
 def test_a_data_set_without_title_is_called_by_its_name():
-    assert plan.about(own(path="a.csv", language="en"), "own")["title"] == "own"
+    assert blocks.about(own(path="a.csv", language="en"), "own")["title"] == "own"
 
 
 def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
-    block = plan.shown(scale("mine"))["tables", "mine", "table2"]
-    tried = Counter(plan.parse(point.method)[0] for point in plan.points(block))
+    block = blocks.shown(scale("mine"))["tables", "mine", "table2"]
+    tried = Counter(plan.parse(point.method)[0] for point in blocks.points(block))
     released = {name for name in scale("mine")["methods"] if name.endswith("-as-released")}
     assert set(tried) == set(scale("mine")["methods"]) - released - {"default"}
     assert set(tried.values()) == {3 * 3}
@@ -128,12 +128,12 @@ def test_a_start_names_what_differs_and_is_run_too(paper):
     prompt = replace(POINT, method="prompt")
     assert plan.start_of(changed, prompt) == replace(POINT, seed=0)
     assert plan.start_of(changed, POINT) is None
-    assert replace(POINT, seed=0) in plan.all_points(changed)
+    assert replace(POINT, seed=0) in blocks.all_points(changed)
 
 
 def test_a_grid_is_one_run_for_each_value(paper):
     block = paper["papers"]["mine"]["tables"]["table2"] | {"sets": "few_shot", "methods": ["prompt"]}
-    runs = {point.method for point in plan.points(plan.expand(paper, block))}
+    runs = {point.method for point in blocks.points(blocks.expand(paper, block))}
     assert runs == {"prompt@lr=1e-05", "prompt@lr=3e-05", "prompt@lr=0.0001"}
     rates = {plan.settings(paper, replace(POINT, method=method))["lr"] for method in runs}
     assert rates == {1e-5, 3e-5, 1e-4}
@@ -141,9 +141,9 @@ def test_a_grid_is_one_run_for_each_value(paper):
 
 def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(paper):
     for table, cells in {"table2": 5 * 5, "table3": 5 * 11, "table5": 3 * 5}.items():
-        block = plan.shown(paper)["tables", "glee", table]
-        assert len(plan.points(block)) == 5 * cells
-    points = plan.all_points(paper)
+        block = blocks.shown(paper)["tables", "glee", table]
+        assert len(blocks.points(block)) == 5 * cells
+    points = blocks.all_points(paper)
     printed = [point for point in points if not point.method.endswith("-as-released")]
     assert len(printed) == 5 * (5 * 12 + 3 * 5)
     assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 10 + 3 * 3)
@@ -152,10 +152,10 @@ def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(pape
 
 def test_the_demo_runs_five_methods_twice_on_what_ships():
     demo = scale("demo")
-    points = plan.all_points(demo)
+    points = blocks.all_points(demo)
     assert len(points) == 10 and {plan.parse(point.dataset)[0] for point in points} == {"debian-sections"}
-    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in plan.all_datasets(demo))
+    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
 
 
 def test_the_mini_scale_runs_all_twelve_methods_three_times_on_four_sets():
-    assert len(plan.all_points(scale("mini"))) == 12 * 3 * 4
+    assert len(blocks.all_points(scale("mini"))) == 12 * 3 * 4

@@ -60,8 +60,8 @@ def configfiles(command: str, arguments: list[str]) -> list[str]:
 def plan(arguments: list[str]) -> None:
     """Print what a scale would run, what is done, what it downloads and how long it takes."""
     from tailprompt import config
+    from tailprompt.blocks import all_points
     from tailprompt.forecast import forecast
-    from tailprompt.plan import all_points
 
     files, given = configfiles("plan", arguments), {}
     for file in files:

@@ -16,7 +16,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from tailprompt import plan
+from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
 
 SHARED = ("config/backbones.yaml", "config/datasets.yaml", "config/methods.yaml")
@@ -99,7 +99,7 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
 
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput at the first data set of the scale whose own file (shipped, or the user's) is absent."""
-    for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in plan.all_datasets(config)):
+    for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
         row = config["datasets"][name]
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]

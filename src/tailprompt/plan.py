@@ -1,6 +1,6 @@
-"""What is to be run: points, their settings, and the runs that each table and figure takes.
+"""What is to be run: points and their settings.
 
-Standard library only: this is all of the package that the Snakefile imports.
+Standard library only, like `blocks` above it, which says what points each table and figure takes.
 
 A run is a point `protocol/backbone/dataset/method/seed`. `name@key=value,key=value` is a point of a
 sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word.
@@ -59,6 +59,12 @@ def word(value: str):
         return json.loads(value)
     except ValueError:
         return value
+
+
+def vary(method: str, key: str, value) -> str:
+    """`method` with one more change after its @."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{method}{',' if '@' in method else '@'}{key}={text}"
 
 
 def method_row(config: dict, method: str) -> dict:
@@ -181,123 +187,3 @@ def methods_of(config: dict, spec: dict) -> list[str]:
     for method in limit or []:
         method_row(config, method)  # refuses a name that no row has
     return [method for method in spec.get("methods", []) if limit is None or method in limit]
-
-
-def expand(config: dict, spec: dict) -> dict:
-    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
-
-    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
-    `seeds`, and `runs` (path prefix by data set and method).
-    """
-    protocol = named(config["protocols"], spec["protocol"], "protocol")
-    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
-    claims = claims_of(config, spec)
-    cells = cells_of(config, spec, claims)
-    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
-    rates = spec.get("choose", {}).get("values", [None])
-    runs = [
-        {
-            "dataset": dataset,
-            "method": method,
-            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
-            "backbone": backbone_of(config, spec["protocol"], dataset),
-        }
-        for dataset, method in cells
-        for rate in rates
-    ]
-    methods = unique(method for _, method in cells) or methods_of(config, spec)
-    return {
-        **{key: value for key, value in spec.items() if key not in ("sets", "methods", "claims")},
-        **({"claims": claims} if "claims" in spec else {}),
-        "datasets": [about(config, dataset) for dataset in datasets],
-        "methods": [{"name": name, "title": title(config, name)} for name in methods],
-        "seeds": seeds,
-        "runs": runs,
-        "scale": config["scale"],
-    }
-
-
-def claims_of(config: dict, spec: dict) -> list[dict]:
-    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
-    found = []
-    for claim in spec.get("claims", []):
-        pair = [claim["method"], claim["than"]]
-        run = methods_of(config, {**spec, "methods": pair}) == pair
-        titles = {"method_title": title(config, pair[0]), "than_title": title(config, pair[1])}
-        rest = {key: value for key, value in claim.items() if key != "sets"}
-        found.append({**rest, **titles, "datasets": datasets_of(config, claim) if run else []})
-    return found
-
-
-def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
-    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
-    if "claims" in spec:
-        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
-    else:
-        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
-    return unique(
-        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
-    )
-
-
-def unique(values) -> list:
-    """Each value once, in order."""
-    return list(dict.fromkeys(values))
-
-
-def about(config: dict, dataset: str) -> dict:
-    """What a table says of a data set: its name in results, its row's name, title and note."""
-    row = dataset_row(config, dataset)
-    return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
-
-
-def title(config: dict, method: str) -> str:
-    """A method's title, with what follows the @."""
-    base, changes = parse(method)
-    text = named(config["methods"], base, "method").get("title", base)
-    return text + "".join(f", {key} {value}" for key, value in changes.items())
-
-
-def vary(method: str, key: str, value) -> str:
-    """`method` with one more change after its @."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return f"{method}{',' if '@' in method else '@'}{key}={text}"
-
-
-def points(expanded: dict) -> list[Point]:
-    """The runs that an expanded table or figure takes."""
-    if not expanded.get("methods"):
-        return []
-    return [
-        Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
-        for run in expanded["runs"]
-        for seed in expanded["seeds"]
-    ]
-
-
-def shown(config: dict) -> dict[tuple[str, str, str], dict]:
-    """Everything that this scale makes: (tables or figures, paper, name) -> its block, expanded."""
-    blocks = {}
-    for what in ("tables", "figures"):
-        for paper, name in made(config, what):
-            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper}")
-            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
-    return blocks
-
-
-def all_points(config: dict) -> list[Point]:
-    """Every run of this scale, each once, with those they start from."""
-    found = dict.fromkeys(point for block in shown(config).values() for point in points(block))
-    waiting = list(found)
-    while waiting:
-        start = start_of(config, waiting.pop())
-        if start and start not in found:
-            found[start] = None
-            waiting.append(start)
-    return list(found)
-
-
-def all_datasets(config: dict) -> list[str]:
-    """Every data set of this scale, those without runs too."""
-    named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
-    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))

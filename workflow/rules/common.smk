@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt import cards, plan
+from tailprompt import blocks, cards, plan
 from tailprompt.config import check_files, check_settings, load, merge, typed
 from tailprompt.errors import BadInput
 from tailprompt.sources import sources
@@ -15,11 +15,11 @@ from tailprompt.sources import sources
 try:
     given = merge(config, typed(dict(workflow.config_settings.config)))
     config.update(load(given, ", ".join(map(str, workflow.overwrite_configfiles)) or "--config"))
-    SHOWN = plan.shown(config)
-    POINTS = plan.all_points(config)
+    SHOWN = blocks.shown(config)
+    POINTS = blocks.all_points(config)
     SETTINGS = check_settings(config, POINTS)
     check_files(config)
-    DATASETS = plan.all_datasets(config)
+    DATASETS = blocks.all_datasets(config)
 except BadInput as error:
     raise WorkflowError(str(error)) from None
 
@@ -138,7 +138,7 @@ def runs_of(what):
     """
 
     def paths(wildcards):
-        points = plan.points(SHOWN[what, wildcards.paper, wildcards.name])
+        points = blocks.points(SHOWN[what, wildcards.paper, wildcards.name])
         return [f"results/{wildcards.scale}/runs/{point.path}/scores.parquet" for point in points]
 
     return paths
