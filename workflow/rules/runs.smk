@@ -4,7 +4,7 @@
 rule train:
     input:
         data=ancient("results/{scale}/data/{dataset}.parquet"),
-        backbone=ancient("results/backbones/{backbone}.json"),
+        backbone=ancient("results/{scale}/backbones/{backbone}.json"),
         verbalizer=verbalizer_of,
         start=start_weights,
     output:
