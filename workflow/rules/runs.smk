@@ -1,6 +1,11 @@
 """A point -> its trained tensors and predictions -> its scores."""
 
 
+# A second of work: on a cluster a job of its own would take ten.
+localrules:
+    score,
+
+
 rule train:
     input:
         data=ancient("results/{scale}/data/{dataset}.parquet"),
