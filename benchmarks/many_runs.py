@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
@@ -105,7 +104,7 @@ def main() -> None:
         "--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes"
     )
     options = parser.parse_args()
-    config = load(yaml.safe_load(Path(options.configfile).read_text("utf-8")), options.configfile)
+    config = load([options.configfile])
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)

@@ -109,8 +109,8 @@ TABLE = {
         r"max_length 600 is more than the 512 positions",
     ),
     "a config typo": (
-        lambda *_: load({"protocols": {"glee": {"settings": {"epoch": 3}}}}, "mine.yaml"),
-        r"mine\.yaml: unknown key 'epoch' in protocols\.glee\.settings; known: .*epochs",
+        lambda *_: load(values={"protocols": {"glee": {"settings": {"epoch": 3}}}}),
+        r"--config: unknown key 'epoch' in protocols\.glee\.settings; known: .*epochs",
     ),
 }
 

@@ -67,7 +67,7 @@ def test_an_unknown_kind_is_one_sentence(root, tmp_path):
 
 
 def test_a_figure_with_classes_asks_its_runs_for_features_and_no_others():
-    paper = config.load({})
+    paper = config.load()
     asked = {point.path for point in blocks.all_points(paper) if "features" in plan.settings(paper, point)}
     figure4 = paper["papers"]["glee"]["figures"]["figure4"]
     shown = {point.path for point in blocks.points(blocks.expand(paper, figure4))}

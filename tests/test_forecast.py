@@ -12,7 +12,7 @@ from tailprompt.forecast import forecast
 
 
 def scale(file):
-    return config.load(config.read(file), file)
+    return config.load([file])
 
 
 def test_the_papers_scale_is_all_cells_of_tables_2_3_and_5_with_five_seeds(tmp_path):
@@ -52,6 +52,21 @@ def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match="no Snakefile"):
         __main__.dispatch(["plan"])
+
+
+@pytest.mark.parametrize("command", ["plan", "fetch"])
+def test_a_scale_that_is_not_there_is_one_sentence(command):
+    with pytest.raises(BadInput, match="config file nope.yaml: No such file"):
+        __main__.dispatch([command, "--configfile", "nope.yaml"])
+
+
+def test_weights_that_another_scale_has_fetched_are_not_downloaded_again(tmp_path):
+    paper = scale("config/paper.yaml")
+    assert "weights: bert-base-chinese, bert-base-uncased" in forecast(paper, tmp_path)
+    marker = tmp_path / "results/other/backbones/bert-base-chinese.json"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert "weights: bert-base-uncased;" in forecast(paper, tmp_path)
 
 
 def test_planning_imports_no_torch():

@@ -11,8 +11,7 @@ from tailprompt.plan import Point
 
 
 def scale(name):
-    file = f"config/{name}.yaml"
-    return config.load(config.read(file), file)
+    return config.load([f"config/{name}.yaml"])
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, change
     assert plan.parse(name) == (base, changes)
 
 
-@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c"])
+@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c", "a@", "a@b=1,", "a@b=c/d"])
 def test_a_change_without_key_or_value_is_refused(name):
     with pytest.raises(BadInput, match="key=value"):
         plan.parse(name)
@@ -69,6 +68,15 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
 def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):
     with pytest.raises(BadInput, match="no setting gama; known: .*gamma"):
         plan.settings(paper, replace(POINT, method="cls-tanh@gama=2"))
+
+
+@pytest.mark.parametrize(
+    "cut", ["shots=2.5", "shots=0", "train=true", "dev=null", "test=ten", "sample=-1", "imbalance=Infinity"]
+)
+def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
+    with pytest.raises(BadInput, match=f"'cmid@{cut}': .* must be a .*number from "):
+        plan.dataset_row(paper, f"cmid@{cut}")
+    assert plan.dataset_row(paper, "cmid@imbalance=2.5,sample=0")["cut"] == {"imbalance": 2.5, "sample": 0}
 
 
 def test_a_title_is_no_setting(paper):

@@ -5,7 +5,7 @@ Standard library only, like `plan`.
 
 from __future__ import annotations
 
-from tailprompt.errors import named
+from tailprompt.errors import BadInput, named
 from tailprompt.plan import (
     Point,
     backbone_of,
@@ -14,7 +14,7 @@ from tailprompt.plan import (
     made,
     methods_of,
     parse,
-    start_of,
+    starts_of,
     vary,
 )
 
@@ -110,21 +110,20 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     blocks = {}
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
-            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper}")
+            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
             blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            if "claims" not in spec and not blocks[what, paper, name]["datasets"]:
+                place = f"{what[:-1]} {name} of {paper} has no data set"
+                raise BadInput(f"{place}; name some in sets.{spec.get('sets')}, or leave it out of make")
+    if not blocks:
+        raise BadInput("make asks for no table and no figure")
     return blocks
 
 
 def all_points(config: dict) -> list[Point]:
     """Every run of this scale, each once, with those they start from."""
-    found = dict.fromkeys(point for block in shown(config).values() for point in points(block))
-    waiting = list(found)
-    while waiting:
-        start = start_of(config, waiting.pop())
-        if start and start not in found:
-            found[start] = None
-            waiting.append(start)
-    return list(found)
+    found = unique(point for block in shown(config).values() for point in points(block))
+    return unique([*found, *(start for point in found for start in starts_of(config, point))])
 
 
 def all_datasets(config: dict) -> list[str]:

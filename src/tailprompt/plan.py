@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from math import inf
 
 from tailprompt.errors import BadInput, known, named
 
@@ -19,6 +20,7 @@ DATA_KEYS = (
     "max_length",
     "verbalizer",
 )  # of a data set's row, seen by training
+CUTS = {"train": 1, "dev": 1, "test": 1, "shots": 1, "imbalance": 1, "sample": 0}  # the least of each
 
 
 @dataclass(frozen=True, order=True)
@@ -45,12 +47,17 @@ class Point:
 
 def parse(name: str) -> tuple[str, dict]:
     """Split `name@key=value,...` into the name and its changes."""
-    base, _, changes = name.partition("@")
-    pairs = [change.partition("=") for change in changes.split(",") if change]
-    wrong = [key for key, sign, value in pairs if not sign or not key or not value]
+    base, at, changes = name.partition("@")
+    pairs = [change.partition("=") for change in changes.split(",")] if at else []
+    wrong = [key for key, _, value in pairs if not key or not value or "/" in value]
     if wrong:
-        raise BadInput(f"'{name}': after @ come key=value pairs separated by commas, not '{wrong[0]}'")
-    return base, {key: word(value) for key, _, value in pairs}
+        raise BadInput(
+            f"'{name}': after @ come key=value pairs separated by commas, without /, not '{wrong[0]}'"
+        )
+    found = {key: word(value) for key, _, value in pairs}
+    if len(found) < len(pairs):
+        raise BadInput(f"'{name}' gives a key twice")
+    return base, found
 
 
 def word(value: str):
@@ -78,11 +85,11 @@ def dataset_row(config: dict, dataset: str) -> dict:
     """A data set's row with its cut (`shots`, `sample`, `imbalance`, `train`, `dev`, `test`)."""
     base, cut = parse(dataset)
     row = named(config["datasets"], base, "data set")
-    unknown = set(cut) - {"shots", "sample", "imbalance", "train", "dev", "test"}
-    if unknown:
-        raise BadInput(
-            f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}"
-        )
+    for key, value in cut.items():
+        least, kinds = named(CUTS, key, f"cut of '{base}',"), (int, float) if key == "imbalance" else (int,)
+        if type(value) not in kinds or not least <= value < inf:
+            of = "a number" if key == "imbalance" else "a whole number"
+            raise BadInput(f"'{dataset}': {key} must be {of} from {least}, not {json.dumps(value)}")
     return {"title": base, **row, "name": base, "cut": cut}
 
 
@@ -142,6 +149,16 @@ def start_of(config: dict, point: Point) -> Point | None:
     return Point(**{**asdict(point), **start}) if start else None
 
 
+def starts_of(config: dict, point: Point) -> list[Point]:
+    """The runs that a point builds on, the nearest first; raises BadInput where they come round to it."""
+    chain = [point]
+    while start := start_of(config, chain[-1]):
+        if start in chain:
+            raise BadInput(f"method '{chain[-1].method}' starts from {start.path}, which builds on it")
+        chain.append(start)
+    return chain[1:]
+
+
 def features_asked(config: dict, point: Point) -> list[str]:
     """Classes whose feature vectors a figure wants from this run."""
     classes = {
@@ -162,7 +179,7 @@ def asks(config: dict, paper: str, figure: str, point: Point) -> bool:
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:
     """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
-    return named(config["papers"][paper]["figures"], figure, f"figure of {paper}")
+    return named(config["papers"][paper].get("figures", {}), figure, f"figure of {paper} in make")
 
 
 def made(config: dict, what: str) -> list[tuple[str, str]]:
@@ -184,6 +201,4 @@ def datasets_of(config: dict, spec: dict) -> list[str]:
 def methods_of(config: dict, spec: dict) -> list[str]:
     """Methods of a block that this scale runs, in the block's order."""
     limit = config["protocols"][spec["protocol"]].get("methods")
-    for method in limit or []:
-        method_row(config, method)  # refuses a name that no row has
     return [method for method in spec.get("methods", []) if limit is None or method in limit]
