@@ -94,6 +94,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
     assert config.load(["config/paper.yaml", tmp_path / "mine.yaml"])["scale"] == "paper"
     assert config.load([tmp_path / "mine.yaml"], config.read("config/demo.yaml"))["scale"] == "demo"
     assert config.load(values={"threads": 2})["scale"] == "paper"
+    assert config.load(values={"scale": "again"})["make"] == config.load()["make"]
 
 
 @pytest.mark.parametrize(

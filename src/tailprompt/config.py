@@ -21,7 +21,7 @@ from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
 
 SHARED = ("config/backbones.yaml", "config/datasets.yaml", "config/methods.yaml")
-SCALE = "config/paper.yaml"  # the scale where none is named
+SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
 ROWS = {  # where the row lies that a key names
     "backbone": "backbones",
@@ -38,10 +38,9 @@ ROWS = {  # where the row lies that a key names
 def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
     """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
     given = [*((str(file), read(file)) for file in files), ("--config", values or {})]
-    scaled = any("scale" in layer for _, layer in given)
-    if given[1:] and not scaled:
+    if given[1:] and not any("scale" in layer for _, layer in given):
         raise BadInput(f"{given[-2][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
-    own = [*SHARED, *papers(root), *([] if scaled else [SCALE])]
+    own = [*SHARED, *papers(root), *([] if given[1:] else [SCALE])]
     layers = [*((file, read(Path(root, file))) for file in own), *given]
     config = reduce(merge, (layer for _, layer in layers))
     check(config, layers, str(Path(root, SCHEMAS)))
