@@ -44,5 +44,5 @@ wildcard_constraints:
     backbone="[^/]+",
     dataset="[^/]+",
     method="[^/]+",
-    seed=r"\d+",
+    seed=r"0|[1-9]\d{0,9}",
     paper="[^/]+",

@@ -17,10 +17,8 @@ import statistics
 import tempfile
 import time
 from functools import partial
-from pathlib import Path
 
 import torch
-import yaml
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -29,7 +27,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from tailprompt import backbones, data, plan
+from tailprompt import backbones, blocks, data, plan
 from tailprompt.compose import compose, encode_rows
 from tailprompt.config import load
 from tailprompt.loop import fit
@@ -109,8 +107,8 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     device = torch.device(options.device)
-    config = load(yaml.safe_load(Path("config/demo.yaml").read_text("utf-8")), "config/demo.yaml")
-    point = next(point for point in plan.all_points(config) if point.method == "cls-tanh")
+    config = load(["config/demo.yaml"])
+    point = next(point for point in blocks.all_points(config) if point.method == "cls-tanh")
     settings, row = plan.settings(config, point), config["backbones"][point.backbone]
     table, classes = data.read(f"results/demo/data/{point.dataset}.parquet")
     rows = table[table["split"] == "train"].head(options.steps * settings["batch"])

@@ -16,9 +16,8 @@ import time
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
-from tailprompt import cards, plan, score
+from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
 
 
@@ -52,7 +51,7 @@ def work(job: tuple) -> tuple[str, float, str]:
 
 def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[tuple]:
     """What is left to train, long data sets first."""
-    points = [point for point in plan.all_points(config) if any(name in point.dataset for name in only)]
+    points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
@@ -105,7 +104,7 @@ def main() -> None:
         "--seconds", type=float, default=1e6, help="stop after so long; what runs then resumes"
     )
     options = parser.parse_args()
-    config = load(yaml.safe_load(Path(options.configfile).read_text("utf-8")), options.configfile)
+    config = load([options.configfile])
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)

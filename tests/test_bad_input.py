@@ -257,8 +257,8 @@ TABLE = {
         "--settings lacks .*batch.*; it has lr",
     ),
     "a config typo": (
-        lambda *_: load({"protocols": {"glee": {"settings": {"epoch": 3}}}}, "mine.yaml"),
-        r"mine\.yaml: unknown key 'epoch' in protocols\.glee\.settings; known: .*epochs",
+        lambda *_: load(values={"protocols": {"glee": {"settings": {"epoch": 3}}}}),
+        r"--config: unknown key 'epoch' in protocols\.glee\.settings; known: .*epochs",
     ),
 }
 

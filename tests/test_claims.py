@@ -11,7 +11,7 @@ from blocks import block, results
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailprompt import bootstrap, claims, metrics, plan
+from tailprompt import blocks, bootstrap, claims, metrics
 from tailprompt.errors import BadInput
 from tailprompt.tables.claims import claims as table
 
@@ -202,7 +202,7 @@ SPEC = GLEE["papers"]["glee"]["tables"]["claims"]
 
 
 def test_a_claims_table_takes_exactly_the_runs_its_claims_compare():
-    expanded = plan.expand(config(), SPEC)
+    expanded = blocks.expand(config(), SPEC)
     cells = {(run["dataset"], run["method"]) for run in expanded["runs"]}
     few = {method for dataset, method in cells if dataset == "short"}
     assert few == {"cls-tanh", "cls-relu", "cls-relu-ptln"}
@@ -211,7 +211,7 @@ def test_a_claims_table_takes_exactly_the_runs_its_claims_compare():
 
 
 def test_claims_about_methods_that_a_scale_does_not_run_take_no_runs():
-    expanded = plan.expand(config(["cls-tanh", "prompt"]), SPEC)
+    expanded = blocks.expand(config(["cls-tanh", "prompt"]), SPEC)
     assert {run["method"] for run in expanded["runs"]} == {"cls-tanh", "prompt"}
     judged = [claim["id"] for claim in expanded["claims"] if claim["datasets"]]
     assert judged == ["prompt-f1", "prompt-tail", "prompt-head", "prompt-spread", "prompt-norms"]

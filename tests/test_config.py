@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tailprompt import config, plan
+from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 
 SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/mine.yaml", "tests/tiny.yaml"]
@@ -14,20 +14,20 @@ SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/m
 
 def refused(given, *words):
     with pytest.raises(BadInput) as error:
-        whole = config.load(given, "mine.yaml")
-        config.check_settings(whole, plan.all_points(whole))
+        whole = config.load(values=given)
+        config.check_settings(whole, blocks.all_points(whole))
     message = str(error.value)
     assert "\n" not in message and all(word in message for word in words), message
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_is_accepted_and_every_run_has_settings(scale):
-    whole = config.load(config.read(scale), scale)
-    assert all(config.check_settings(whole, plan.all_points(whole)).values())
+    whole = config.load([scale])
+    assert all(config.check_settings(whole, blocks.all_points(whole)).values())
 
 
 def test_without_a_scale_it_is_the_papers():
-    assert config.load({})["scale"] == "paper"
+    assert config.load()["scale"] == "paper"
 
 
 def test_later_wins_deeply_and_lists_are_replaced():
@@ -36,22 +36,72 @@ def test_later_wins_deeply_and_lists_are_replaced():
     assert below == {"a": {"b": 1, "c": [1, 2]}}
 
 
-def test_a_mistyped_key_is_named_with_its_file_and_the_known_keys():
-    refused(
-        {"protocols": {"glee": {"settings": {"lerning_rate": 1}}}},
-        "mine.yaml",
-        "'lerning_rate'",
-        "protocols.glee.settings",
-        "lr",
-    )
-    refused({"slotz": 2}, "mine.yaml", "'slotz'", "top level", "slots")
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("slotz: 2", "unknown key 'slotz' in the top level; known: .*slots"),
+        ("protocols: {glee: {settings: {lr: 1, epoch: 1}}}", "'epoch' in protocols.glee.settings; .*lr"),
+        ("protocols: {glle: {seeds: [1]}}", "protocols.glle lacks .*; beside it: glee, mine"),
+        ("papers: {glee: {tables: {tabel2: {average: true}}}}", "tabel2 lacks .*; beside it: .*table2"),
+        ("datasets: {a/b: {language: en}}", "datasets: 'a/b' is not a name of letters"),
+        ("datasets: {.: {language: en}}", "datasets: '.' is not a name of letters"),
+        ("backbones: {..: {}}", "backbones: '..' is not a name of letters"),
+        ("datasets: {cmid: {settings: {}}}", "unknown key 'settings' in datasets.cmid"),
+        ("datasets: {cmid: {path: a.csv}}", "datasets.cmid needs one of path, files"),
+        ("datasets: {x: {loader: cmid, language: zh, path: a}}", "datasets.x lacks files"),
+        ("datasets: {x: {loader: r52, language: en, files: {corpus: a}}}", "datasets.x.files lacks labels"),
+        ("backbones: {bert-base-uncased: {random: {layers: 2}}}", "'layers' in .*: .*num_hidden_layers"),
+        ("methods: {new: {norm_eps: foo}}", "'foo' is not backbone .* or a number above 0"),
+        ("methods: {new: {norm_eps: -1.0e-5}}", "-1e-05 is not backbone .* or a number above 0"),
+        ("protocols: {glee: {settings: {lr: .nan}}}", "lr is nan, not a finite number"),
+        ("protocols: {glee: {settings: {epochs: .inf}}}", "epochs is inf, not a finite number"),
+        ("protocols: {glee: {settings: {lr: 1e-5}}}", "lr is '1e-5', not a finite number; write 1.0e-5"),
+        ("protocols: {glee: {seeds: ['775']}}", "seeds.0 is '775', not .*; write it without quotes"),
+        ("protocols: {glee: {seeds: [1.0]}}", "seeds.0 is 1.0, not a whole number"),
+        ("protocols: {glee: {seeds: [18446744073709551616]}}", "seeds.0: .* maximum of 4294967295"),
+        ("papers: {mine: {tables: {table2: {choose: {values: ['1e-3']}}}}}", "'1e-3' is not a number"),
+        ("papers: {glee: {tables: {table2: {metrics: [f2/all]}}}}", "'f2/all' is not .* as f1/all"),
+        ("sets: {long_tailed: [cmidd]}", "'cmidd' in sets.long_tailed is none of the datasets; .*cmid"),
+        ("sets: {long_tail: [cmid]}", "'long_tail' in sets is taken by no table.*; taken: .*long_tailed"),
+        (
+            "protocols: {glle: {seeds: [1], backbones: {}, settings: {}}}",
+            "'glle' in protocols is taken by no",
+        ),
+        ("protocols: {glee: {methods: [promt]}}", "'promt' in protocols.glee.methods is none of the methods"),
+        ("protocols: {glee: {datasets: {cmidd: {lr: 1}}}}", "'cmidd' in protocols.glee.datasets is none of"),
+        ("protocols: {glee: {datasets: {cmid@shots=3: {}}}}", "'cmid@shots=3' in protocols.glee.datasets is"),
+        (
+            "protocols: {glee: {cells: {cmidd: {}}}}",
+            "'cmidd' in protocols.glee.cells is none of the datasets",
+        ),
+        ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
+        ("methods: {prompt: {start: {method: promt}}}", "'promt' in methods.prompt.start.method is none of"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_file_its_place_and_what_is_known(tmp_path, text, said):
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(text)
+    second.write_text("threads: 2")
+    with pytest.raises(BadInput, match=f"^{first}: .*{said}"):
+        config.load(["config/demo.yaml", first, second])
+
+
+@pytest.mark.parametrize("text", ["", "threads: 2"])
+def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(BadInput, match="mine.yaml names no scale; write scale: NAME"):
+        config.load([tmp_path / "mine.yaml"])
+    assert config.load(["config/paper.yaml", tmp_path / "mine.yaml"])["scale"] == "paper"
+    assert config.load([tmp_path / "mine.yaml"], config.read("config/demo.yaml"))["scale"] == "demo"
+    assert config.load(values={"threads": 2})["scale"] == "paper"
+    assert config.load(values={"scale": "again"})["make"] == config.load()["make"]
 
 
 @pytest.mark.parametrize(
     "given, words",
     [
         ({"datasets": {"new": {"path": "a.csv"}}}, ["datasets.new lacks language"]),
-        ({"datasets": {"new": {"language": "en"}}}, ["datasets.new needs some of path, files"]),
+        ({"datasets": {"new": {"language": "en"}}}, ["datasets.new needs one of path, files"]),
         ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
         (
             {"backbones": {"new": {"family": "bert", "hub": "a/b"}}},
@@ -74,6 +124,15 @@ def test_a_mistyped_key_is_named_with_its_file_and_the_known_keys():
         ({"papers": {"glee": {"tables": {"table2": {"protocol": "gle"}}}}}, ["gle", "glee"]),
         ({"papers": {"glee": {"tables": {"table2": {"sets": "long"}}}}}, ["long", "long_tailed"]),
         ({"protocols": {"glee": {"backbones": {"zh": "bert-base"}}}}, ["bert-base", "bert-base-chinese"]),
+        (
+            {"make": {"mine": {"tables": [], "figures": ["figure1"]}}},
+            ["figure1", "figure of mine in make", "known: none"],
+        ),
+        ({"make": {"glee": {"tables": [], "figures": []}}}, ["make asks for no table"]),
+        ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
+        ({"methods": {"prompt": {"start": {"method": "prompt"}}}}, ["'prompt' starts from", "builds on it"]),
+        ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=NaN"]}}}}}, ["lr is nan"]),
+        ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=1,lr=2"]}}}}}, ["a key twice"]),
     ],
 )
 def test_a_wrong_value_is_one_sentence_with_what_is_allowed(given, words):
@@ -84,6 +143,8 @@ def test_snakemakes_words_inside_braces_get_their_types_back():
     words = {"glee": {"seeds": ["775"], "lr": "1.0e-4", "tied": "false", "name": "prompt"}, "threads": 2}
     typed = {"glee": {"seeds": [775], "lr": 1e-4, "tied": False, "name": "prompt"}, "threads": 2}
     assert config.typed(words) == typed
+    template = {"template": "{text} is {mask}", "date": "2026-01-01", "open": "[1"}
+    assert config.typed(template) == template
 
 
 def test_a_file_that_is_not_there_not_yaml_or_no_mapping_is_one_sentence(tmp_path):
@@ -93,6 +154,8 @@ def test_a_file_that_is_not_there_not_yaml_or_no_mapping_is_one_sentence(tmp_pat
     for name in [*broken, "missing.yaml"]:
         with pytest.raises(BadInput, match=name):
             config.read(tmp_path / name)
+    with pytest.raises(BadInput, match="key 'a' is given twice, the second time in line 2"):
+        config.read(tmp_path / "c.yaml")
 
 
 def registry(file: str, name: str) -> set[str]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from blocks import block, results
 
-from tailprompt import config, draw, plan
+from tailprompt import blocks, config, draw, plan
 from tailprompt.errors import BadInput
 from tailprompt.figures import style
 from tailprompt.figures.f1_by_frequency import binned
@@ -67,10 +67,10 @@ def test_an_unknown_kind_is_one_sentence(root, tmp_path):
 
 
 def test_a_figure_with_classes_asks_its_runs_for_features_and_no_others():
-    paper = config.load({})
-    asked = {point.path for point in plan.all_points(paper) if "features" in plan.settings(paper, point)}
+    paper = config.load()
+    asked = {point.path for point in blocks.all_points(paper) if "features" in plan.settings(paper, point)}
     figure4 = paper["papers"]["glee"]["figures"]["figure4"]
-    shown = {point.path for point in plan.points(plan.expand(paper, figure4))}
+    shown = {point.path for point in blocks.points(blocks.expand(paper, figure4))}
     assert asked == shown and len(shown) == 4
 
 

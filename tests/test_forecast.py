@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from tailprompt import __main__, config, plan
+from tailprompt import __main__, blocks, config, plan
 from tailprompt.errors import BadInput
 from tailprompt.forecast import forecast
 
 
 def scale(file):
-    return config.load(config.read(file), file)
+    return config.load([file])
 
 
 def test_the_papers_scale_is_all_cells_of_tables_2_3_and_5_with_five_seeds(tmp_path):
@@ -26,7 +26,7 @@ def test_the_demo_downloads_nothing():
 
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("config/demo.yaml")
-    points = plan.all_points(demo)
+    points = blocks.all_points(demo)
     run = tmp_path / "results/demo/runs" / points[0].path
     run.mkdir(parents=True)
     about = {"seconds": 3600.0, "settings": plan.settings(demo, points[0])}
@@ -37,7 +37,7 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):
     demo = scale("config/demo.yaml")
-    run = tmp_path / "results/demo/runs" / plan.all_points(demo)[0].path
+    run = tmp_path / "results/demo/runs" / blocks.all_points(demo)[0].path
     run.mkdir(parents=True)
     (run / "run.json").write_text(json.dumps({"seconds": 3600.0, "settings": {"lr": 1.0}}))
     assert ", 0 of them done" in forecast(demo, tmp_path)
@@ -52,6 +52,21 @@ def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match="no Snakefile"):
         __main__.dispatch(["plan"])
+
+
+@pytest.mark.parametrize("command", ["plan", "fetch"])
+def test_a_scale_that_is_not_there_is_one_sentence(command):
+    with pytest.raises(BadInput, match="config file nope.yaml: No such file"):
+        __main__.dispatch([command, "--configfile", "nope.yaml"])
+
+
+def test_weights_that_another_scale_has_fetched_are_not_downloaded_again(tmp_path):
+    paper = scale("config/paper.yaml")
+    assert "weights: bert-base-chinese, bert-base-uncased" in forecast(paper, tmp_path)
+    marker = tmp_path / "results/other/backbones/bert-base-chinese.json"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert "weights: bert-base-uncased;" in forecast(paper, tmp_path)
 
 
 def test_planning_imports_no_torch():

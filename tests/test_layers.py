@@ -12,7 +12,8 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files template",
     "plan losses samplers metrics inject sheet cards data state",
-    "backbones bootstrap config encode forecast prepare records score tuners typeset",
+    "backbones blocks bootstrap encode prepare records score tuners typeset",
+    "config forecast",
     "heads claims loop",
     "compose figures tables",
     "draw predict pretrain tabulate train",
@@ -52,5 +53,5 @@ def test_only_training_knows_torch(stage):
 
 
 def test_the_plan_needs_the_standard_library_only():
-    files = [Path(file) for file in sources("tailprompt.plan")]
-    assert {file.name for file in files} == {"__init__.py", "errors.py", "plan.py"}
+    files = [Path(file) for file in sources("tailprompt.blocks")]
+    assert {file.name for file in files} == {"__init__.py", "blocks.py", "errors.py", "plan.py"}

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from tailprompt import config, plan
+from tailprompt import blocks, config, plan
 from tailprompt.errors import BadInput
 from tailprompt.plan import Point
 
 
 def scale(name):
-    file = f"config/{name}.yaml"
-    return config.load(config.read(file), file)
+    return config.load([f"config/{name}.yaml"])
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, change
     assert plan.parse(name) == (base, changes)
 
 
-@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c"])
+@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c", "a@", "a@b=1,", "a@b=c/d"])
 def test_a_change_without_key_or_value_is_refused(name):
     with pytest.raises(BadInput, match="key=value"):
         plan.parse(name)
@@ -69,6 +68,15 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
 def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):
     with pytest.raises(BadInput, match="no setting gama; known: .*gamma"):
         plan.settings(paper, replace(POINT, method="cls-tanh@gama=2"))
+
+
+@pytest.mark.parametrize(
+    "cut", ["shots=2.5", "shots=0", "train=true", "dev=null", "test=ten", "sample=-1", "imbalance=Infinity"]
+)
+def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
+    with pytest.raises(BadInput, match=f"'cmid@{cut}': .* must be a .*number from "):
+        plan.dataset_row(paper, f"cmid@{cut}")
+    assert plan.dataset_row(paper, "cmid@imbalance=2.5,sample=0")["cut"] == {"imbalance": 2.5, "sample": 0}
 
 
 def test_a_title_is_no_setting(paper):
@@ -107,16 +115,16 @@ def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
     given = {"path": "a.csv", "language": "de", "template": "{text} {mask}", "max_length": 64}
     assert own_settings(**given)["template"] == "{text} {mask}"
     with pytest.raises(BadInput, match="unknown language of mine's backbones 'de'; known: en, zh"):
-        plan.all_points(own(**given))
+        blocks.all_points(own(**given))
 
 
 def test_a_data_set_without_title_is_called_by_its_name():
-    assert plan.about(own(path="a.csv", language="en"), "own")["title"] == "own"
+    assert blocks.about(own(path="a.csv", language="en"), "own")["title"] == "own"
 
 
 def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
-    block = plan.shown(scale("mine"))["tables", "mine", "table2"]
-    tried = Counter(plan.parse(point.method)[0] for point in plan.points(block))
+    block = blocks.shown(scale("mine"))["tables", "mine", "table2"]
+    tried = Counter(plan.parse(point.method)[0] for point in blocks.points(block))
     released = {name for name in scale("mine")["methods"] if name.endswith("-as-released")}
     assert set(tried) == set(scale("mine")["methods"]) - released - {"default"}
     assert set(tried.values()) == {3 * 3}
@@ -128,12 +136,12 @@ def test_a_start_names_what_differs_and_is_run_too(paper):
     prompt = replace(POINT, method="prompt")
     assert plan.start_of(changed, prompt) == replace(POINT, seed=0)
     assert plan.start_of(changed, POINT) is None
-    assert replace(POINT, seed=0) in plan.all_points(changed)
+    assert replace(POINT, seed=0) in blocks.all_points(changed)
 
 
 def test_a_grid_is_one_run_for_each_value(paper):
     block = paper["papers"]["mine"]["tables"]["table2"] | {"sets": "few_shot", "methods": ["prompt"]}
-    runs = {point.method for point in plan.points(plan.expand(paper, block))}
+    runs = {point.method for point in blocks.points(blocks.expand(paper, block))}
     assert runs == {"prompt@lr=1e-05", "prompt@lr=3e-05", "prompt@lr=0.0001"}
     rates = {plan.settings(paper, replace(POINT, method=method))["lr"] for method in runs}
     assert rates == {1e-5, 3e-5, 1e-4}
@@ -141,9 +149,9 @@ def test_a_grid_is_one_run_for_each_value(paper):
 
 def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(paper):
     for table, cells in {"table2": 5 * 5, "table3": 5 * 11, "table5": 3 * 5}.items():
-        block = plan.shown(paper)["tables", "glee", table]
-        assert len(plan.points(block)) == 5 * cells
-    points = plan.all_points(paper)
+        block = blocks.shown(paper)["tables", "glee", table]
+        assert len(blocks.points(block)) == 5 * cells
+    points = blocks.all_points(paper)
     printed = [point for point in points if not point.method.endswith("-as-released")]
     assert len(printed) == 5 * (5 * 12 + 3 * 5)
     assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 10 + 3 * 3)
@@ -152,10 +160,10 @@ def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(pape
 
 def test_the_demo_runs_five_methods_twice_on_what_ships():
     demo = scale("demo")
-    points = plan.all_points(demo)
+    points = blocks.all_points(demo)
     assert len(points) == 10 and {plan.parse(point.dataset)[0] for point in points} == {"debian-sections"}
-    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in plan.all_datasets(demo))
+    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
 
 
 def test_the_mini_scale_runs_all_twelve_methods_three_times_on_four_sets():
-    assert len(plan.all_points(scale("mini"))) == 12 * 3 * 4
+    assert len(blocks.all_points(scale("mini"))) == 12 * 3 * 4

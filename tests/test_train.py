@@ -78,7 +78,8 @@ def test_features_are_those_of_the_classes_asked_for_and_none_else(made, tmp_pat
     assert len(pd.read_parquet(toy.run(tmp_path, "cls-tanh", epochs=1) / "features.parquet")) == 0
 
 
-def test_features_of_an_unknown_class_are_refused(tmp_path):
+def test_features_of_an_unknown_class_are_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.delattr("tailprompt.train.fit_model")
     with pytest.raises(BadInput, match=r"features: no class .*sports.*; known: law, music, sport"):
         toy.run(tmp_path, "cls-tanh", epochs=1, features=["law", "sports"])
 

@@ -224,7 +224,38 @@ def test_bad_data_end_before_training_in_one_sentence(project):
 
 def test_a_mistyped_key_ends_before_the_plan_in_one_sentence(project):
     done = snakemake(project, "-n", *TINY, "--config", "slotz=2")
-    assert done.returncode and "tests/tiny.yaml" in done.stdout and "unknown key 'slotz'" in done.stdout
+    assert done.returncode and "\n--config: unknown key 'slotz' in the top level" in done.stdout
+
+
+def test_a_key_given_twice_ends_before_the_plan_in_one_sentence(project):
+    (project / "twice.yaml").write_text("threads: 1\nthreads: 2\n")
+    done = snakemake(project, "-n", *TINY, "twice.yaml")
+    assert done.returncode and "key 'threads' is given twice, the second time in line 2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "target, said",
+    [
+        ("runs/glee/nope/toy/prompt/775/scores.parquet", "unknown backbone 'nope'; known: .*tiny"),
+        ("runs/glee/tiny/nope/prompt/775/run.json", "unknown data set 'nope'; known: .*toy"),
+        ("runs/glee/tiny/toy/nope/775/run.json", "unknown method 'nope'; known: .*prompt"),
+        ("runs/nope/tiny/toy/prompt/775/run.json", "unknown protocol 'nope'; known: glee"),
+        ("tables/glee/nope.md", "unknown table of glee at this scale 'nope'; known: .*table2"),
+        ("figures/glee/nope.pdf", "unknown figure of glee at this scale 'nope'; known: .*figure1"),
+        ("backbones/nope.json", "unknown backbone 'nope'; known: .*tiny"),
+        ("data/nope.parquet", "unknown data set 'nope'; known: .*toy"),
+    ],
+)
+def test_a_file_asked_for_by_a_name_that_no_row_has_is_a_sentence(project, target, said):
+    done = snakemake(project, f"results/tiny/{target}", "-n", *TINY)
+    assert done.returncode and re.search(f"BadInput: {said}", done.stdout), done.stdout
+    assert "KeyError" not in done.stdout
+
+
+def test_a_scale_does_not_take_over_the_backbone_of_another(project):
+    jobs = planned(project, *TINY, "--config", "scale=other", "backbones={tiny: {random: {hidden_size: 16}}}")
+    assert {"backbone", "train", "score", "tabulate", "draw"} <= {rule for rule, _ in jobs}
+    assert planned(project) == []
 
 
 @pytest.mark.parametrize("told, at_once", [([], 2), (["--resources", "gpu=1"], 1)])

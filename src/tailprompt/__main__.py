@@ -60,13 +60,10 @@ def configfiles(command: str, arguments: list[str]) -> list[str]:
 def plan(arguments: list[str]) -> None:
     """Print what a scale would run, what is done, what it downloads and how long it takes."""
     from tailprompt import config
+    from tailprompt.blocks import all_points
     from tailprompt.forecast import forecast
-    from tailprompt.plan import all_points
 
-    files, given = configfiles("plan", arguments), {}
-    for file in files:
-        given = config.merge(given, config.read(file))
-    whole = config.load(given, ", ".join(files) or "the command line")
+    whole = config.load(configfiles("plan", arguments))
     config.check_settings(whole, all_points(whole))
     config.check_files(whole)
     print(forecast(whole))
@@ -74,7 +71,10 @@ def plan(arguments: list[str]) -> None:
 
 def fetch(arguments: list[str]) -> None:
     """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
+    from tailprompt import config
+
     files = configfiles("fetch", arguments)
+    config.load(files)  # its sentence, where Snakemake's own reading of them would end in a traceback
     options = ["--configfile", *files] if files else []
     command = [sys.executable, "-m", "snakemake", "fetch", "--profile", "workflow/profiles/local", *options]
     raise SystemExit(subprocess.run(command).returncode)

@@ -6,37 +6,45 @@ key; a list is replaced whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache, reduce
 from pathlib import Path
 
 import yaml
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from tailprompt import plan
+from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
 
 SHARED = ("config/backbones.yaml", "config/datasets.yaml", "config/methods.yaml")
-SCALE = "config/paper.yaml"  # the scale where none is named
+SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
+ROWS = {  # where the row lies that a key names
+    "backbone": "backbones",
+    "dataset": "datasets",
+    "datasets": "datasets",
+    "method": "methods",
+    "methods": "methods",
+    "protocol": "protocols",
+    "sets": "sets",
+    "than": "methods",
+}
 
 
-def load(given: dict, name: str = "the command line", root: str | Path = ".") -> dict:
-    """The whole configuration below `root` with `given` (a scale's file and single values) on top, checked.
-
-    name: what messages call the place that `given` came from.
-    """
-    layers = [(file, read(Path(root, file))) for file in (*SHARED, *papers(root))]
-    if "scale" not in given:
-        layers.append((SCALE, read(Path(root, SCALE))))
-    layers.append((name, given))
-    config: dict = {}
-    for _, layer in layers:
-        config = merge(config, layer)
+def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
+    """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
+    given = [*((str(file), read(file)) for file in files), ("--config", values or {})]
+    if given[1:] and not any("scale" in layer for _, layer in given):
+        raise BadInput(f"{given[-2][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
+    own = [*SHARED, *papers(root), *([] if given[1:] else [SCALE])]
+    layers = [*((file, read(Path(root, file))) for file in own), *given]
+    config = reduce(merge, (layer for _, layer in layers))
     check(config, layers, str(Path(root, SCHEMAS)))
+    check_names(config, layers)
     return config
 
 
@@ -62,12 +70,13 @@ class OneOfEach(yaml.SafeLoader):
     """A loader that refuses a key given twice, of which YAML would silently keep the last."""
 
     def construct_mapping(self, node, deep=False):
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise yaml.YAMLError(
-                f"key '{twice[0]}' is given twice, the second time near line {node.start_mark.line + 1}"
-            )
+        seen: list = []
+        for place, _ in node.value:
+            key = self.construct_object(place, deep=True)
+            if key in seen:
+                line = place.start_mark.line + 1
+                raise yaml.YAMLError(f"key '{key}' is given twice, the second time in line {line}")
+            seen.append(key)
         return super().construct_mapping(node, deep)
 
 
@@ -87,22 +96,73 @@ def typed(value):
         return {key: typed(inside) for key, inside in value.items()}
     if isinstance(value, list):
         return [typed(inside) for inside in value]
-    return yaml.safe_load(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        return value
+    return found if found is None or isinstance(found, int | float) else value
 
 
 def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> None:
     """Raise BadInput, one sentence with file and key, at the first thing the schema refuses."""
     error = best_match(validator("config", schemas).iter_errors(config))
     if error:
-        raise BadInput(f"{origin(layers, error)}: {sentence(error)}")
+        where = origin(layers, [*error.absolute_path, *unknown(error)[:1]])
+        raise BadInput(f"{where}: {sentence(error)}{beside(config, error)}")
+
+
+def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first name that no row has, and at a set or protocol that nothing takes."""
+    taken: dict[str, set[str]] = {"protocols": set(), "sets": set()}
+    for path, names, registry in references(config):
+        taken.setdefault(registry, set()).update(names)
+        for name in names:
+            if name not in config[registry]:
+                place = f"{origin(layers, [*path, name])}: '{name}' in {'.'.join(map(str, path))}"
+                raise BadInput(f"{place} is none of the {registry}; known: {known(config[registry])}")
+    for registry in ("protocols", "sets"):
+        for name in sorted(config[registry].keys() - taken[registry]):
+            place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
+            raise BadInput(f"{place} is taken by no table, figure or start; taken: {known(taken[registry])}")
+
+
+def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
+    """(place, names there, where their rows are) wherever the configuration names rows."""
+    for name, row in config["methods"].items():
+        yield from named_in(row.get("start") or {}, "methods", name, "start")
+    for name, row in config["protocols"].items():
+        yield ("protocols", name, "backbones"), list(row["backbones"].values()), "backbones"
+        yield from named_in(row, "protocols", name)
+        yield ("protocols", name, "cells"), list(row.get("cells", {})), "datasets"
+        for dataset, cells in row.get("cells", {}).items():
+            yield ("protocols", name, "cells", dataset), list(cells), "methods"
+    for name, datasets in config["sets"].items():
+        yield ("sets", name), [plan.parse(dataset)[0] for dataset in datasets], "datasets"
+    for paper, content in config["papers"].items():
+        for what in ("tables", "figures"):
+            for name, block in content.get(what, {}).items():
+                yield from named_in(block, "papers", paper, what, name)
+                for number, claim in enumerate(block.get("claims", [])):
+                    yield from named_in(claim, "papers", paper, what, name, "claims", number)
+
+
+def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
+    """`references` of one block, by the key a name stands at."""
+    for key in ROWS.keys() & block.keys():
+        names = [block[key]] if isinstance(block[key], str) else block[key]
+        bases = list(names) if isinstance(names, dict) else [plan.parse(name)[0] for name in names]
+        yield (*path, key), bases, ROWS[key]
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput at the first data set of the scale whose own file (shipped, or the user's) is absent."""
-    for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in plan.all_datasets(config)):
+    for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
         row = config["datasets"][name]
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
+        paths.append(row.get("verbalizer"))
         absent = [path for path in paths if path and not Path(root, path).is_file()]
         if absent:
             raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
@@ -126,15 +186,34 @@ def check_settings(
 def validator(name: str, folder: str) -> Draft202012Validator:
     """The schema `name` of a folder, able to refer to its neighbours."""
     schemas = {file.name: read(file) for file in sorted(Path(folder).glob("*.schema.yaml"))}
+    for schema in schemas.values():
+        del schema["$schema"]  # which would choose a validator that is not ours
     resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
-    return Draft202012Validator(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
+    return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
 
 
-def origin(layers: Iterable[tuple[str, dict]], error: ValidationError) -> str:
-    """The last file that says something at the place of an error."""
-    path = [*error.absolute_path, *unknown(error)[:1]]
-    names = [name for name, layer in layers if depth(layer, path) == len(path)]
-    return names[-1] if names else "the configuration"
+Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and not a number for a number
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "integer": lambda _, value: type(value) is int,
+            "number": lambda _, value: type(value) in (int, float) and -math.inf < value < math.inf,
+        }
+    ),
+)
+
+
+def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:
+    """The last file that says something at a place."""
+    return max(reversed([*layers]), key=lambda layer: depth(layer[1], path))[0]
+
+
+def beside(config: dict, error: ValidationError) -> str:
+    """The names beside an incomplete row, whose own may be misspelt."""
+    *above, name = error.absolute_path or [None]
+    rows = reduce(lambda part, key: part[key], above, config)
+    others = set(rows) - {name} if error.validator == "required" and isinstance(rows, dict) else ()
+    return f"; beside it: {known(others)}" if name and others else ""
 
 
 def depth(layer, path: list) -> int:
@@ -148,7 +227,9 @@ def depth(layer, path: list) -> int:
 
 
 def unknown(error: ValidationError) -> list[str]:
-    """The keys that an `additionalProperties` error refuses."""
+    """The keys that an `additionalProperties` or `propertyNames` error refuses."""
+    if "propertyNames" in error.absolute_schema_path:
+        return [error.instance]
     if error.validator != "additionalProperties":
         return []
     return [key for key in error.instance if key not in error.schema.get("properties", {})]
@@ -157,6 +238,8 @@ def unknown(error: ValidationError) -> list[str]:
 def sentence(error: ValidationError) -> str:
     """What is wrong and what is allowed, in one sentence."""
     place = ".".join(map(str, error.absolute_path)) or "the top level"
+    if "description" in error.schema:
+        return f"{place}: {error.instance!r} is not {error.schema['description']}"
     if error.validator == "additionalProperties":
         keys = ", ".join(f"'{key}'" for key in unknown(error))
         return f"unknown key {keys} in {place}; known: {known(error.schema['properties'])}"
@@ -165,24 +248,35 @@ def sentence(error: ValidationError) -> str:
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place} lacks {', '.join(missing)}"
-    if error.validator in ("anyOf", "oneOf"):
+    if error.validator == "oneOf":
         ways = [" and ".join(way["required"]) for way in error.validator_value]
-        return f"{place} needs {'one of' if error.validator == 'oneOf' else 'some of'} {', '.join(ways)}"
+        return f"{place} needs one of {', '.join(ways)}"
     if error.validator == "type":
-        hint = "; write 1.0e-5, not 1e-5" if number(error.instance) else ""
-        return f"{place} is {error.instance!r}, not {' or '.join(words(error.validator_value))}{hint}"
+        allowed = " or ".join(words(error.validator_value))
+        return f"{place} is {error.instance!r}, not {allowed}{hint(error.instance)}"
     return f"{place}: {error.message}"
 
 
 def words(types: str | list[str]) -> list[str]:
     """JSON's names of types, in the words of YAML's readers."""
-    plain = {"object": "keys with values", "array": "a list", "string": "a word", "boolean": "true or false"}
+    plain = {
+        "object": "keys with values",
+        "array": "a list",
+        "string": "a word",
+        "boolean": "true or false",
+        "integer": "a whole number",
+        "number": "a finite number",
+    }
     return [plain.get(name, name) for name in ([types] if isinstance(types, str) else types)]
 
 
-def number(value) -> bool:
-    """Whether a word is a number that YAML 1.1 does not read as one."""
+def hint(value) -> str:
+    """How to write the number that a word looks like: YAML 1.1 reads 1e-5 as a word."""
     try:
-        return isinstance(value, str) and float(value) is not None
+        found = isinstance(value, str) and math.isfinite(float(value))
     except ValueError:
-        return False
+        found = False
+    if not found:
+        return ""
+    misread = isinstance(yaml.safe_load(value), str)
+    return "; write 1.0e-5, not 1e-5" if misread else "; write it without quotes"

@@ -2,7 +2,7 @@
 
 python -m tailprompt.draw --root results/<scale> --spec JSON --out PREFIX
 
-JSON is what `plan.expand` makes of the figure's block, with `paper` and `name`.
+JSON is what `blocks.expand` makes of the figure's block, with `paper` and `name`.
 """
 
 from __future__ import annotations

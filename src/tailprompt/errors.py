@@ -19,7 +19,7 @@ def named(registry: dict, name: str, kind: str):
 
 def known(names: Iterable[str]) -> str:
     """Names for a message, sorted and separated by commas."""
-    return ", ".join(sorted(map(str, names)))
+    return ", ".join(sorted(map(str, names))) or "none"
 
 
 def stage(main: Callable[[], None]) -> None:

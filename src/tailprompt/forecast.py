@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from tailprompt import plan
+from tailprompt import blocks, plan
 
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
@@ -20,9 +20,9 @@ ROWS = 10_000  # training rows assumed of a data set that is not prepared yet
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
-    points = plan.all_points(config)
+    points = blocks.all_points(config)
     done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
-    datasets, backbones = plan.all_datasets(config), sorted({point.backbone for point in points})
+    datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(plan.parse(point.method)[0] for point in points)
     lines = [
         f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
@@ -97,9 +97,8 @@ def megabytes(row: dict, root: Path) -> float:
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
     """What is still to be downloaded, and what has no stated size."""
     rows = {name: config["backbones"][name] for name in backbones}
-    missing = [
-        n for n, row in rows.items() if "hub" in row and not (root / f"results/backbones/{n}.json").is_file()
-    ]
+    here = {file.stem for file in (root / "results").glob("*/backbones/*.json")}  # one cache for all scales
+    missing = [name for name in rows if "hub" in rows[name] and name not in here]
     weights = sum(rows[name].get("megabytes", 0) for name in missing) / 1000
     entries = [
         entry for name in sorted({plan.parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)

@@ -1,6 +1,6 @@
-"""What is to be run: points, their settings, and the runs that each table and figure takes.
+"""What is to be run: points and their settings.
 
-Standard library only: this is all of the package that the Snakefile imports.
+Standard library only, like `blocks` above it, which says what points each table and figure takes.
 
 A run is a point `protocol/backbone/dataset/method/seed`. `name@key=value,key=value` is a point of a
 sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from math import inf
 
 from tailprompt.errors import BadInput, known, named
 
@@ -19,6 +20,7 @@ DATA_KEYS = (
     "max_length",
     "verbalizer",
 )  # of a data set's row, seen by training
+CUTS = {"train": 1, "dev": 1, "test": 1, "shots": 1, "imbalance": 1, "sample": 0}  # the least of each
 
 
 @dataclass(frozen=True, order=True)
@@ -45,12 +47,17 @@ class Point:
 
 def parse(name: str) -> tuple[str, dict]:
     """Split `name@key=value,...` into the name and its changes."""
-    base, _, changes = name.partition("@")
-    pairs = [change.partition("=") for change in changes.split(",") if change]
-    wrong = [key for key, sign, value in pairs if not sign or not key or not value]
+    base, at, changes = name.partition("@")
+    pairs = [change.partition("=") for change in changes.split(",")] if at else []
+    wrong = [key for key, _, value in pairs if not key or not value or "/" in value]
     if wrong:
-        raise BadInput(f"'{name}': after @ come key=value pairs separated by commas, not '{wrong[0]}'")
-    return base, {key: word(value) for key, _, value in pairs}
+        raise BadInput(
+            f"'{name}': after @ come key=value pairs separated by commas, without /, not '{wrong[0]}'"
+        )
+    found = {key: word(value) for key, _, value in pairs}
+    if len(found) < len(pairs):
+        raise BadInput(f"'{name}' gives a key twice")
+    return base, found
 
 
 def word(value: str):
@@ -59,6 +66,12 @@ def word(value: str):
         return json.loads(value)
     except ValueError:
         return value
+
+
+def vary(method: str, key: str, value) -> str:
+    """`method` with one more change after its @."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{method}{',' if '@' in method else '@'}{key}={text}"
 
 
 def method_row(config: dict, method: str) -> dict:
@@ -72,11 +85,11 @@ def dataset_row(config: dict, dataset: str) -> dict:
     """A data set's row with its cut (`shots`, `sample`, `imbalance`, `train`, `dev`, `test`)."""
     base, cut = parse(dataset)
     row = named(config["datasets"], base, "data set")
-    unknown = set(cut) - {"shots", "sample", "imbalance", "train", "dev", "test"}
-    if unknown:
-        raise BadInput(
-            f"'{dataset}': a cut knows dev, imbalance, sample, shots, test, train, not {known(unknown)}"
-        )
+    for key, value in cut.items():
+        least, kinds = named(CUTS, key, f"cut of '{base}',"), (int, float) if key == "imbalance" else (int,)
+        if type(value) not in kinds or not least <= value < inf:
+            of = "a number" if key == "imbalance" else "a whole number"
+            raise BadInput(f"'{dataset}': {key} must be {of} from {least}, not {json.dumps(value)}")
     return {"title": base, **row, "name": base, "cut": cut}
 
 
@@ -136,6 +149,16 @@ def start_of(config: dict, point: Point) -> Point | None:
     return Point(**{**asdict(point), **start}) if start else None
 
 
+def starts_of(config: dict, point: Point) -> list[Point]:
+    """The runs that a point builds on, the nearest first; raises BadInput where they come round to it."""
+    chain = [point]
+    while start := start_of(config, chain[-1]):
+        if start in chain:
+            raise BadInput(f"method '{chain[-1].method}' starts from {start.path}, which builds on it")
+        chain.append(start)
+    return chain[1:]
+
+
 def features_asked(config: dict, point: Point) -> list[str]:
     """Classes whose feature vectors a figure wants from this run."""
     classes = {
@@ -156,7 +179,7 @@ def asks(config: dict, paper: str, figure: str, point: Point) -> bool:
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:
     """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
-    return named(config["papers"][paper]["figures"], figure, f"figure of {paper}")
+    return named(config["papers"][paper].get("figures", {}), figure, f"figure of {paper} in make")
 
 
 def made(config: dict, what: str) -> list[tuple[str, str]]:
@@ -178,126 +201,4 @@ def datasets_of(config: dict, spec: dict) -> list[str]:
 def methods_of(config: dict, spec: dict) -> list[str]:
     """Methods of a block that this scale runs, in the block's order."""
     limit = config["protocols"][spec["protocol"]].get("methods")
-    for method in limit or []:
-        method_row(config, method)  # refuses a name that no row has
     return [method for method in spec.get("methods", []) if limit is None or method in limit]
-
-
-def expand(config: dict, spec: dict) -> dict:
-    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
-
-    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
-    `seeds`, and `runs` (path prefix by data set and method).
-    """
-    protocol = named(config["protocols"], spec["protocol"], "protocol")
-    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
-    claims = claims_of(config, spec)
-    cells = cells_of(config, spec, claims)
-    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
-    rates = spec.get("choose", {}).get("values", [None])
-    runs = [
-        {
-            "dataset": dataset,
-            "method": method,
-            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
-            "backbone": backbone_of(config, spec["protocol"], dataset),
-        }
-        for dataset, method in cells
-        for rate in rates
-    ]
-    methods = unique(method for _, method in cells) or methods_of(config, spec)
-    return {
-        **{key: value for key, value in spec.items() if key not in ("sets", "methods", "claims")},
-        **({"claims": claims} if "claims" in spec else {}),
-        "datasets": [about(config, dataset) for dataset in datasets],
-        "methods": [{"name": name, "title": title(config, name)} for name in methods],
-        "seeds": seeds,
-        "runs": runs,
-        "scale": config["scale"],
-    }
-
-
-def claims_of(config: dict, spec: dict) -> list[dict]:
-    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
-    found = []
-    for claim in spec.get("claims", []):
-        pair = [claim["method"], claim["than"]]
-        run = methods_of(config, {**spec, "methods": pair}) == pair
-        titles = {"method_title": title(config, pair[0]), "than_title": title(config, pair[1])}
-        rest = {key: value for key, value in claim.items() if key != "sets"}
-        found.append({**rest, **titles, "datasets": datasets_of(config, claim) if run else []})
-    return found
-
-
-def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
-    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
-    if "claims" in spec:
-        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
-    else:
-        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
-    return unique(
-        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
-    )
-
-
-def unique(values) -> list:
-    """Each value once, in order."""
-    return list(dict.fromkeys(values))
-
-
-def about(config: dict, dataset: str) -> dict:
-    """What a table says of a data set: its name in results, its row's name, title and note."""
-    row = dataset_row(config, dataset)
-    return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
-
-
-def title(config: dict, method: str) -> str:
-    """A method's title, with what follows the @."""
-    base, changes = parse(method)
-    text = named(config["methods"], base, "method").get("title", base)
-    return text + "".join(f", {key} {value}" for key, value in changes.items())
-
-
-def vary(method: str, key: str, value) -> str:
-    """`method` with one more change after its @."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return f"{method}{',' if '@' in method else '@'}{key}={text}"
-
-
-def points(expanded: dict) -> list[Point]:
-    """The runs that an expanded table or figure takes."""
-    if not expanded.get("methods"):
-        return []
-    return [
-        Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
-        for run in expanded["runs"]
-        for seed in expanded["seeds"]
-    ]
-
-
-def shown(config: dict) -> dict[tuple[str, str, str], dict]:
-    """Everything that this scale makes: (tables or figures, paper, name) -> its block, expanded."""
-    blocks = {}
-    for what in ("tables", "figures"):
-        for paper, name in made(config, what):
-            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper}")
-            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
-    return blocks
-
-
-def all_points(config: dict) -> list[Point]:
-    """Every run of this scale, each once, with those they start from."""
-    found = dict.fromkeys(point for block in shown(config).values() for point in points(block))
-    waiting = list(found)
-    while waiting:
-        start = start_of(config, waiting.pop())
-        if start and start not in found:
-            found[start] = None
-            waiting.append(start)
-    return list(found)
-
-
-def all_datasets(config: dict) -> list[str]:
-    """Every data set of this scale, those without runs too."""
-    named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
-    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))

@@ -59,6 +59,10 @@ def train(
     folder, begun = root / "runs" / point.path, time.monotonic()
     path = root / "data" / f"{point.dataset}.parquet"
     table, classes = data.read(path)
+    if absent := set(settings.get("features", [])) - set(classes):
+        raise BadInput(
+            f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
+        )
     words = class_words(classes, settings.get("verbalizer"))
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
@@ -191,11 +195,7 @@ def write_features(
     path: Path, model: Model, splits: dict[str, Examples], classes: list[str], asked: list[str]
 ) -> None:
     """Feature vectors of the test examples of the classes that a figure asks for."""
-    wanted = [classes.index(name) for name in asked if name in classes]
-    if len(wanted) < len(asked):
-        raise BadInput(
-            f"features: no class {sorted(set(asked) - set(classes))}; known: {', '.join(sorted(classes))}"
-        )
+    wanted = [classes.index(name) for name in asked]
     test = splits["test"]
     labels = test.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, wanted))

@@ -7,9 +7,9 @@ localrules:
 
 rule backbone:
     output:
-        "results/backbones/{backbone}.json",
+        "results/{scale}/backbones/{backbone}.json",
     log:
-        "results/backbones/{backbone}.log",
+        "results/{scale}/logs/backbones/{backbone}.log",
     priority: 1
     conda:
         "../../envs/torch.yaml"

@@ -7,19 +7,18 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt import cards, plan
-from tailprompt.config import check_files, check_settings, load, merge, typed
-from tailprompt.errors import BadInput
+from tailprompt import blocks, cards, plan
+from tailprompt.config import check_files, check_settings, load, typed
+from tailprompt.errors import BadInput, named
 from tailprompt.sources import sources
 
 try:
-    given = merge(config, typed(dict(workflow.config_settings.config)))
-    config.update(load(given, ", ".join(map(str, workflow.overwrite_configfiles)) or "--config"))
-    SHOWN = plan.shown(config)
-    POINTS = plan.all_points(config)
+    config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
+    SHOWN = blocks.shown(config)
+    POINTS = blocks.all_points(config)
     SETTINGS = check_settings(config, POINTS)
     check_files(config)
-    DATASETS = plan.all_datasets(config)
+    DATASETS = blocks.all_datasets(config)
 except BadInput as error:
     raise WorkflowError(str(error)) from None
 
@@ -68,24 +67,23 @@ def settings_of(wildcards):
 
 def start_weights(wildcards):
     """Weights that a run begins from, where its method has a `start`."""
-    start = plan.start_of(config, point_of(wildcards))
-    return f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" if start else []
+    starts = plan.starts_of(config, point_of(wildcards))
+    return [f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" for start in starts[:1]]
 
 
 def start_option(wildcards):
     """The option that names the folder of the run to start from, or nothing."""
-    weights = start_weights(wildcards)
-    return f"--start {shlex.quote(str(Path(weights).parent))}" if weights else ""
+    return " ".join(f"--start {shlex.quote(str(Path(file).parent))}" for file in start_weights(wildcards))
 
 
 def verbalizer_of(wildcards):
     """The CSV with a word for each class, where the data set has one."""
-    return config["datasets"][plan.parse(wildcards.dataset)[0]].get("verbalizer") or []
+    return plan.dataset_row(config, wildcards.dataset).get("verbalizer") or []
 
 
 def user_files(wildcards):
     """The files of a data set that lie at a path of their own: shipped, or the user's."""
-    row = config["datasets"][plan.parse(wildcards.dataset)[0]]
+    row = plan.dataset_row(config, wildcards.dataset)
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
     return [path for path in paths if path]
@@ -103,7 +101,7 @@ def dataset_json(wildcards):
 
 def backbone_json(wildcards):
     """The row of a backbone without what loading it does not need, as JSON."""
-    row = config["backbones"][wildcards.backbone]
+    row = named(config["backbones"], wildcards.backbone, "backbone")
     return as_json({key: value for key, value in row.items() if key not in ("megabytes", "note", "settings")})
 
 
@@ -114,16 +112,22 @@ def gpus(wildcards):
     return 0 if DEVICE == "cpu" else 1
 
 
+def block_of(what, wildcards):
+    """The block of the table or figure that wildcards name, expanded."""
+    blocks = {name: block for (*of, name), block in SHOWN.items() if of == [what, wildcards.paper]}
+    return named(blocks, wildcards.name, f"{what[:-1]} of {wildcards.paper} at this scale")
+
+
 def spec_of(what):
     """A function from wildcards to the block of a table or figure, as JSON."""
-    return lambda wildcards: as_json(SHOWN[what, wildcards.paper, wildcards.name])
+    return lambda wildcards: as_json(block_of(what, wildcards))
 
 
 def code_of(what, stage, package):
     """A function from wildcards to the code that makes a table or figure: the stage's, and its kind's alone."""
 
     def paths(wildcards):
-        kind = SHOWN[what, wildcards.paper, wildcards.name]["kind"]
+        kind = block_of(what, wildcards)["kind"]
         shared = sources(f"tailprompt.{stage}", without=f"tailprompt.{package}")
         return sorted({*shared, *sources(f"tailprompt.{package}.{kind}")})
 
@@ -138,7 +142,7 @@ def runs_of(what):
     """
 
     def paths(wildcards):
-        points = plan.points(SHOWN[what, wildcards.paper, wildcards.name])
+        points = blocks.points(block_of(what, wildcards))
         return [f"results/{wildcards.scale}/runs/{point.path}/scores.parquet" for point in points]
 
     return paths
@@ -148,7 +152,7 @@ def data_of(what):
     """A function from wildcards to the reports of the data sets that a table or figure takes."""
 
     def paths(wildcards):
-        datasets = SHOWN[what, wildcards.paper, wildcards.name]["datasets"]
+        datasets = block_of(what, wildcards)["datasets"]
         return [f"results/{wildcards.scale}/data/{row['dataset']}.json" for row in datasets]
 
     return paths

@@ -30,4 +30,4 @@ rule prepare:
 rule fetch:
     input:
         expand("results/{scale}/data/{dataset}.parquet", scale=SCALE, dataset=DATASETS),
-        expand("results/backbones/{backbone}.json", backbone=BACKBONES),
+        expand("results/{scale}/backbones/{backbone}.json", scale=SCALE, backbone=BACKBONES),

@@ -1,10 +1,15 @@
 """A point -> its trained tensors and predictions -> its scores."""
 
 
+# A second of work: on a cluster a job of its own would take ten.
+localrules:
+    score,
+
+
 rule train:
     input:
         data=ancient("results/{scale}/data/{dataset}.parquet"),
-        backbone=ancient("results/backbones/{backbone}.json"),
+        backbone=ancient("results/{scale}/backbones/{backbone}.json"),
         verbalizer=verbalizer_of,
         start=start_weights,
     output:

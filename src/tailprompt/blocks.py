@@ -1,0 +1,132 @@
+"""What a scale makes: the block of each table and figure, filled in, and the runs and data sets it takes.
+
+Standard library only, like `plan`.
+"""
+
+from __future__ import annotations
+
+from tailprompt.errors import BadInput, named
+from tailprompt.plan import (
+    Point,
+    backbone_of,
+    dataset_row,
+    datasets_of,
+    made,
+    methods_of,
+    parse,
+    starts_of,
+    vary,
+)
+
+
+def expand(config: dict, spec: dict) -> dict:
+    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
+
+    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
+    `seeds`, and `runs` (path prefix by data set and method).
+    """
+    protocol = named(config["protocols"], spec["protocol"], "protocol")
+    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
+    claims = claims_of(config, spec)
+    cells = cells_of(config, spec, claims)
+    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
+    rates = spec.get("choose", {}).get("values", [None])
+    runs = [
+        {
+            "dataset": dataset,
+            "method": method,
+            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
+            "backbone": backbone_of(config, spec["protocol"], dataset),
+        }
+        for dataset, method in cells
+        for rate in rates
+    ]
+    methods = unique(method for _, method in cells) or methods_of(config, spec)
+    return {
+        **{key: value for key, value in spec.items() if key not in ("sets", "methods", "claims")},
+        **({"claims": claims} if "claims" in spec else {}),
+        "datasets": [about(config, dataset) for dataset in datasets],
+        "methods": [{"name": name, "title": title(config, name)} for name in methods],
+        "seeds": seeds,
+        "runs": runs,
+        "scale": config["scale"],
+    }
+
+
+def claims_of(config: dict, spec: dict) -> list[dict]:
+    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
+    found = []
+    for claim in spec.get("claims", []):
+        pair = [claim["method"], claim["than"]]
+        run = methods_of(config, {**spec, "methods": pair}) == pair
+        titles = {"method_title": title(config, pair[0]), "than_title": title(config, pair[1])}
+        rest = {key: value for key, value in claim.items() if key != "sets"}
+        found.append({**rest, **titles, "datasets": datasets_of(config, claim) if run else []})
+    return found
+
+
+def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
+    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
+    if "claims" in spec:
+        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
+    else:
+        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
+    return unique(
+        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
+    )
+
+
+def unique(values) -> list:
+    """Each value once, in order."""
+    return list(dict.fromkeys(values))
+
+
+def about(config: dict, dataset: str) -> dict:
+    """What a table says of a data set: its name in results, its row's name, title and note."""
+    row = dataset_row(config, dataset)
+    return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
+
+
+def title(config: dict, method: str) -> str:
+    """A method's title, with what follows the @."""
+    base, changes = parse(method)
+    text = named(config["methods"], base, "method").get("title", base)
+    return text + "".join(f", {key} {value}" for key, value in changes.items())
+
+
+def points(expanded: dict) -> list[Point]:
+    """The runs that an expanded table or figure takes."""
+    if not expanded.get("methods"):
+        return []
+    return [
+        Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
+        for run in expanded["runs"]
+        for seed in expanded["seeds"]
+    ]
+
+
+def shown(config: dict) -> dict[tuple[str, str, str], dict]:
+    """Everything that this scale makes: (tables or figures, paper, name) -> its block, expanded."""
+    blocks = {}
+    for what in ("tables", "figures"):
+        for paper, name in made(config, what):
+            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
+            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            if "claims" not in spec and not blocks[what, paper, name]["datasets"]:
+                place = f"{what[:-1]} {name} of {paper} has no data set"
+                raise BadInput(f"{place}; name some in sets.{spec.get('sets')}, or leave it out of make")
+    if not blocks:
+        raise BadInput("make asks for no table and no figure")
+    return blocks
+
+
+def all_points(config: dict) -> list[Point]:
+    """Every run of this scale, each once, with those they start from."""
+    found = unique(point for block in shown(config).values() for point in points(block))
+    return unique([*found, *(start for point in found for start in starts_of(config, point))])
+
+
+def all_datasets(config: dict) -> list[str]:
+    """Every data set of this scale, those without runs too."""
+    named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
+    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))
