@@ -132,6 +132,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
         ({"methods": {"prompt": {"start": {"method": "prompt"}}}}, ["'prompt' starts from", "builds on it"]),
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=NaN"]}}}}}, ["lr is nan"]),
+        ({"datasets": {"cmid": {"template": "{text}"}}}, ["prompt on cmid", "'{text}' needs", "{mask}"]),
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=1,lr=2"]}}}}}, ["a key twice"]),
     ],
 )

@@ -18,6 +18,7 @@ from tailprompt.backbones import Backbone
 from tailprompt.encode import Examples, encode
 from tailprompt.errors import BadInput, named
 from tailprompt.heads import Linear, Verbalizer, scale_by_norm
+from tailprompt.template import template_of
 from tailprompt.tuners import TUNERS
 
 # what composing a run and encoding its rows always reads
@@ -76,12 +77,6 @@ def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Exam
         max_length=settings["max_length"],
         positions=backbone.positions,
     )
-
-
-def template_of(settings: dict) -> str:
-    """The data set's template, in the form that the method asks for where the released one differs."""
-    released = settings.get("template_as_released")
-    return released if released and settings["template_form"] == "as_released" else settings["template"]
 
 
 def load_trained(model: Model, run: Path, *, started: bool = False) -> None:

@@ -19,6 +19,7 @@ from referencing.jsonschema import DRAFT202012
 
 from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
+from tailprompt.template import pieces, template_of
 
 SHARED = ("config/backbones.yaml", "config/datasets.yaml", "config/methods.yaml")
 SCALE = "config/paper.yaml"  # where no file is given
@@ -171,14 +172,17 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 def check_settings(
     config: dict, points: Iterable[plan.Point], root: str | Path = "."
 ) -> dict[plan.Point, dict]:
-    """The settings of each point; raises BadInput at the first whose settings the schema refuses."""
+    """The settings of each point; raises BadInput at the first that cannot be used."""
     rules = validator("settings", str(Path(root, SCHEMAS)))
     found = {}
     for point in points:
         found[point] = plan.settings(config, point)
+        where = f"{point.method} on {point.dataset} under {point.protocol}:"
         error = best_match(rules.iter_errors(found[point]))
         if error:
-            raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {sentence(error)}")
+            raise BadInput(f"{where} {sentence(error)}")
+        if found[point]["input"] == "prompted":
+            pieces(template_of(found[point]), paired=True, where=f"{where} template")
     return found
 
 

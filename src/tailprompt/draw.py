@@ -8,7 +8,6 @@ JSON is what `blocks.expand` makes of the figure's block, with `paper` and `name
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from tailprompt.errors import named, stage
@@ -17,7 +16,7 @@ from tailprompt.figures.class_distribution import class_distribution
 from tailprompt.figures.f1_by_frequency import f1_by_frequency
 from tailprompt.figures.features import features
 from tailprompt.figures.weight_norms import weight_norms
-from tailprompt.files import whole
+from tailprompt.files import json_object, whole
 
 FORMATS = {
     "pdf": {"CreationDate": None, "ModDate": None},
@@ -40,10 +39,10 @@ def draw(root: Path, spec: dict, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt.draw", description=__doc__.split("\n")[0])
     parser.add_argument("--root", type=Path, required=True, help="results of a scale")
-    parser.add_argument("--spec", type=json.loads, required=True, help="the figure's block, filled in")
+    parser.add_argument("--spec", required=True, help="the figure's block, filled in")
     parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
     chosen = parser.parse_args()
-    draw(chosen.root, chosen.spec, chosen.out)
+    draw(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
 
 
 FIGURES = {

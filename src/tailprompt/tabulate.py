@@ -8,12 +8,11 @@ JSON is what `blocks.expand` makes of the table's block, with `paper` and `name`
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from tailprompt import typeset
 from tailprompt.errors import named, stage
-from tailprompt.files import whole
+from tailprompt.files import json_object, whole
 from tailprompt.tables.claims import claims
 from tailprompt.tables.scores import scores
 from tailprompt.tables.statistics import statistics
@@ -36,10 +35,10 @@ def tabulate(root: Path, spec: dict, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt.tabulate", description=__doc__.split("\n")[0])
     parser.add_argument("--root", type=Path, required=True, help="results of a scale")
-    parser.add_argument("--spec", type=json.loads, required=True, help="the table's block, filled in")
+    parser.add_argument("--spec", required=True, help="the table's block, filled in")
     parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
     chosen = parser.parse_args()
-    tabulate(chosen.root, chosen.spec, chosen.out)
+    tabulate(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
 
 
 KINDS = {"claims": claims, "scores": scores, "statistics": statistics}

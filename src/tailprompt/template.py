@@ -28,3 +28,9 @@ def pieces(template: str, *, paired: bool, where: str = "template") -> list[tupl
     if named["text"] != 1 or named["mask"] != 1 or named["pair"] > 1:
         raise BadInput(f"{where} '{template}' needs {needs}, and nothing else in braces")
     return [(words, name) for words, name, _, _ in parsed]
+
+
+def template_of(settings: dict) -> str:
+    """The data set's template, in the form that the method asks for where the released one differs."""
+    released = settings.get("template_as_released")
+    return released if released and settings["template_form"] == "as_released" else settings["template"]
