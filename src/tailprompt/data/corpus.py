@@ -1,0 +1,61 @@
+"""Plain text as documents: a line is a paragraph, an empty line ends a document."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailprompt.errors import BadInput, named
+
+OPENERS = {".txt": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+HAN = re.compile(r"[㐀-鿿]")
+
+
+def documents(path: str | Path) -> Iterator[list[str]]:
+    """The documents of a UTF-8 text file (.txt, or compressed .gz, .xz, .bz2), each a list of paragraphs.
+
+    Reads line by line, so a corpus of any size needs the memory of one document. Raises BadInput where the
+    file is missing, damaged or not UTF-8, with the line.
+    """
+    path, paragraphs, line = Path(path), [], 0
+    opener = named(OPENERS, path.suffix, f"ending of the corpus {path.name}")
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            for line, text in enumerate(file, 1):  # noqa: B007
+                if text := text.strip():
+                    paragraphs.append(text)
+                elif paragraphs:
+                    yield paragraphs
+                    paragraphs = []
+    except UnicodeDecodeError as error:
+        raise BadInput(f"corpus {path}: not UTF-8 after line {line} ({error.reason})") from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise BadInput(f"corpus {path} cannot be read after line {line} ({error})") from None
+    if paragraphs:
+        yield paragraphs
+
+
+def is_held_out(document: list[str], share: float) -> bool:
+    """Whether a document belongs to the held-out `share`; its own text decides, wherever it stands."""
+    digest = hashlib.sha1("\n".join(document).encode()).digest()
+    return int.from_bytes(digest[:4]) < share * 2**32
+
+
+def is_latin(document: list[str]) -> bool:
+    """Whether fewer than one character in a hundred is Chinese."""
+    text = "".join(document)
+    return len(HAN.findall(text)) < len(text) / 100
+
+
+def kept(path: str | Path, scripts: str) -> Iterator[list[str]]:
+    """The documents in `scripts`: all, or latin (no Chinese)."""
+    keep = named(SCRIPTS, scripts, "scripts")
+    return filter(keep, documents(path))
+
+
+SCRIPTS = {"all": lambda document: True, "latin": is_latin}

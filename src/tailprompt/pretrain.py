@@ -1,0 +1,226 @@
+"""Pre-train a backbone from packed data: an ordinary Hugging Face or timm checkpoint and its card.
+
+`python -m tailprompt.pretrain --name NAME --recipe JSON --packed FOLDER [--tokenizer FOLDER] [--start FOLDER]
+--out FOLDER`. A killed run leaves `state.pt` in the folder and goes on from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from tqdm import tqdm
+
+from tailprompt.cards import free
+from tailprompt.errors import BadInput, stage
+from tailprompt.files import sha256, whole, write_json
+from tailprompt.loop import autocast, linear
+from tailprompt.state import Progress, resume, save
+from tailprompt.tasks import Batch, Task, build
+from tailprompt.train import surroundings
+
+
+def pretrain(
+    name: str, recipe: dict, packed: Path, tokenizer: Path | None, start: Path | None, folder: Path, device
+) -> None:
+    """Train the recipe's model on `packed` and write its folder."""
+    words = read_tokenizer(tokenizer)
+    task = build(recipe, packed, words, device)
+    if start:
+        begin_from(task.model, start)
+    pack = json.loads((packed / "pack.json").read_text("utf-8"))
+    progress = optimise(task, recipe, folder / "state.pt", json.dumps([recipe, pack], sort_keys=True), name)
+    write_model(task.model, folder, recipe)
+    if tokenizer:
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            with whole(folder / file) as temporary:
+                shutil.copyfile(tokenizer / file, temporary)
+    with whole(folder / "curve.csv") as temporary:
+        pd.DataFrame(progress.curve).to_csv(temporary, index=False)
+    about = {
+        "name": name,
+        "recipe": recipe,
+        "data": pack,
+        "parameters": sum(value.numel() for value in task.model.parameters()),
+        "seconds": round(progress.seconds, 1),
+        "held_out": {key: progress.curve[-1][key] for key in ("held_out_loss", "held_out_accuracy")},
+        "sha256": sha256(folder / "model.safetensors"),
+        **surroundings(device),
+    }
+    write_json(folder / "pretraining.json", about)
+    with whole(folder / "README.md") as temporary:
+        temporary.write_text(card(about), "utf-8")
+    (folder / "state.pt").unlink(missing_ok=True)
+
+
+def read_tokenizer(folder: Path | None):
+    """The tokenizer of a folder, if there is one."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder) if folder else None
+
+
+def begin_from(model: nn.Module, start: Path) -> None:
+    """Load the weights of another pre-trained folder."""
+    missing, unknown = model.load_state_dict(load_file(start / "model.safetensors"), strict=False)
+    tied = set(missing) - set(getattr(model, "_tied_weights_keys", None) or ())
+    if tied or unknown:
+        raise BadInput(f"{start}: its weights are not of this shape ({', '.join([*tied, *unknown][:3])})")
+
+
+def optimise(
+    task: Task, recipe: dict, state: Path, key: str, label: str, save_seconds: float = 120.0
+) -> Progress:
+    """The loop: AdamW, linear warm-up and decay, clipping; held-out loss every `evaluate_every` steps.
+
+    Raises BadInput when the loss is not finite, at the next evaluation and before anything is saved.
+    """
+    learned = dict(task.model.named_parameters())
+    device, steps = next(iter(learned.values())).device, recipe["steps"]
+    decayed = [value for value in learned.values() if value.ndim > 1]
+    plain = [value for value in learned.values() if value.ndim < 2]
+    groups = [{"params": decayed, "weight_decay": recipe["weight_decay"]}, {"params": plain, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=recipe["lr"], betas=(0.9, 0.98), eps=1e-6, fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(recipe["warmup"], steps))
+    progress = resume(state, key, learned, optimizer, schedule) or Progress()
+    loss = torch.compile(task.loss) if device.type == "cuda" else task.loss
+    torch.set_float32_matmul_precision("high")
+    begun, saved = time.monotonic() - progress.seconds, time.monotonic()
+    total, since = torch.zeros((), device=device), progress.step
+    with tqdm(total=steps, initial=progress.step, desc=label, unit="step", mininterval=2) as bar:
+        while progress.step < steps:
+            total += update(task, loss, learned, optimizer, task.train(progress.step), recipe)
+            schedule.step()
+            progress.step += 1
+            bar.update()
+            if progress.step % recipe["evaluate_every"] and progress.step < steps:
+                continue
+            mean = float(total) / (progress.step - since)
+            if not mean < float("inf"):
+                raise BadInput(
+                    f"{label}: the loss is not finite between steps {since + 1} and {progress.step}; lower lr"
+                )
+            progress.seconds = time.monotonic() - begun
+            progress.curve.append(
+                {"step": progress.step, "loss": mean, **held_out(task, recipe), "seconds": round(progress.seconds, 1)}
+            )
+            bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{progress.curve[-1]['held_out_loss']:.3f}")
+            total, since = torch.zeros_like(total), progress.step
+            if time.monotonic() - saved >= save_seconds and progress.step < steps:
+                save(state, key, progress, learned, optimizer, schedule)
+                saved = time.monotonic()
+    return progress
+
+
+def update(task: Task, loss, learned: dict, optimizer, batch: Batch, recipe: dict) -> torch.Tensor:
+    """One step; the loss stays on the device, so that the card never waits for the processor."""
+    task.model.train()
+    with autocast(batch[0].device, recipe["precision"]):
+        value = loss(task.model, batch)
+    value.backward()
+    torch.nn.utils.clip_grad_norm_(learned.values(), recipe["clip"])
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return value.detach()
+
+
+@torch.no_grad()
+def held_out(task: Task, recipe: dict) -> dict[str, float]:
+    """Loss and share of right answers over the held-out batches."""
+    task.model.eval()
+    sizes = [len(batch[0]) for batch in task.held_out]
+    with autocast(task.held_out[0][0].device, recipe["precision"]):
+        values = [
+            [float(task.loss(task.model, batch)), float(task.score(task.model, batch))] for batch in task.held_out
+        ]
+    loss, accuracy = (
+        sum(value[place] * size for value, size in zip(values, sizes, strict=True)) / sum(sizes) for place in (0, 1)
+    )
+    return {"held_out_loss": loss, "held_out_accuracy": accuracy}
+
+
+def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
+    """float16 weights and their config: transformers' own form, or timm's."""
+    model = model.half()
+    if recipe["task"] != "classification":
+        model.save_pretrained(folder)
+        return
+    tensors = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
+    with whole(folder / "model.safetensors") as temporary:
+        save_file(tensors, temporary, metadata={"format": "pt"})
+    shape = {key: value for key, value in recipe["shape"].items() if key != "num_classes"}
+    size = shape["img_size"]
+    write_json(
+        folder / "config.json",
+        {
+            "architecture": "vit_tiny_patch16_224",
+            "num_classes": model.num_classes,
+            "model_args": shape,
+            "pretrained_cfg": {
+                "input_size": [3, size, size],
+                "fixed_input_size": True,
+                "mean": [0.485, 0.456, 0.406],
+                "std": [0.229, 0.224, 0.225],
+                "interpolation": "bicubic",
+                "crop_pct": 1.0,
+                "num_classes": model.num_classes,
+                "first_conv": "patch_embed.proj",
+                "classifier": "head",
+            },
+        },
+    )
+
+
+def card(about: dict) -> str:
+    """The model card: what it is, what it saw, what it cost and how good it is."""
+    recipe, data = about["recipe"], about["data"]
+    shape = ", ".join(f"{key} {value}" for key, value in recipe["shape"].items())
+    counts = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in data.items() if key != "sha256")
+    rows = {
+        "form": f"{shape}; {about['parameters']:,} parameters, float16",
+        "task": f"{recipe['task'].replace('_', ' ')}; {recipe['steps']:,} steps of {recipe['batch']:,}, lr {recipe['lr']}",
+        "data": f"{recipe['data']} ({counts})",
+        "licences": recipe["licences"],
+        "cost": f"{about['seconds']:,.0f} s on {about['device']}",
+        "held out": f"loss {about['held_out']['held_out_loss']:.3f}, accuracy {about['held_out']['held_out_accuracy']:.3f}",
+        "has seen": recipe["seen"],
+        "limits": recipe["limits"],
+    }
+    lines = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
+    return f"# {about['name']}\n\n| | |\n|---|---|\n{lines}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tailprompt.pretrain", description="Pre-train a backbone.")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--recipe", required=True, type=json.loads, help="a row of `pretraining`, as JSON")
+    parser.add_argument("--packed", required=True, type=Path, help="folder that tailprompt.pack wrote")
+    parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, for text")
+    parser.add_argument("--start", type=Path, help="folder of the backbone to go on from")
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--slots", type=int, default=1, help="processes that may share a card")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    with free(options.device, slots=options.slots) as device:
+        pretrain(
+            options.name,
+            options.recipe,
+            options.packed,
+            options.tokenizer,
+            options.start,
+            options.out,
+            torch.device(device),
+        )
+
+
+if __name__ == "__main__":
+    stage(main)

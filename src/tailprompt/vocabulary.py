@@ -1,0 +1,105 @@
+"""A tokenizer learned from a corpus, in the two forms that BERT and T5 use.
+
+`python -m tailprompt.vocabulary --recipe JSON --corpus FILE --out FOLDER` writes tokenizer.json and
+tokenizer_config.json, which `transformers.AutoTokenizer` loads as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from tailprompt.data.corpus import is_held_out, kept
+from tailprompt.errors import BadInput, named, stage
+from tailprompt.files import whole, write_json
+
+SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last id is <extra_id_0>, as in T5
+
+
+def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[Tokenizer, dict]:
+    """BERT's lower-cased WordPiece; a Chinese character is a word of its own. Returns it and its config."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, limit_alphabet=alphabet, special_tokens=special, show_progress=True
+    )
+    tokenizer.train_from_iterator(paragraphs, trainer)
+    tokenizer.post_processor = processors.BertProcessing(
+        ("[SEP]", tokenizer.token_to_id("[SEP]")), ("[CLS]", tokenizer.token_to_id("[CLS]"))
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return tokenizer, {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": True,
+        **dict(zip(names, special, strict=True)),
+    }
+
+
+def unigram(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[Tokenizer, dict]:
+    """T5's unigram pieces with `▁` for a space and a hundred sentinels at the end of the vocabulary."""
+    special = ["<pad>", "</s>", "<unk>"]
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(" {2,}", " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size - len(SENTINELS), special_tokens=special, unk_token="<unk>", show_progress=True
+    )
+    tokenizer.train_from_iterator(paragraphs, trainer)
+    tokenizer.add_special_tokens(SENTINELS)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    return tokenizer, {
+        "tokenizer_class": "T5Tokenizer",
+        "extra_ids": len(SENTINELS),
+        "extra_special_tokens": SENTINELS[::-1],
+        "pad_token": "<pad>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+    }
+
+
+def train(recipe: dict, corpus: Path, folder: Path) -> None:
+    """Learn the recipe's vocabulary from the training documents of `corpus`; write it to `folder`."""
+    settings = recipe["vocabulary"]
+    learn = named(KINDS, settings["kind"], "kind of vocabulary")
+    paragraphs = (
+        paragraph
+        for document in kept(corpus, recipe["scripts"])
+        if not is_held_out(document, recipe["held_out"])
+        for paragraph in document
+    )
+    tokenizer, config = learn(paragraphs, size=settings["size"], alphabet=settings["alphabet"])
+    if tokenizer.get_vocab_size() < settings["size"]:
+        raise BadInput(
+            f"corpus {corpus}: too small for {settings['size']} tokens, it gives "
+            f"{tokenizer.get_vocab_size()}; lower vocabulary.size or name a larger corpus"
+        )
+    with whole(folder / "tokenizer.json") as temporary:
+        tokenizer.save(str(temporary))
+    write_json(folder / "tokenizer_config.json", {**config, "model_max_length": recipe["positions"]})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tailprompt.vocabulary", description="Learn a tokenizer from a corpus."
+    )
+    parser.add_argument("--recipe", required=True, type=json.loads, help="a row of `pretraining`, as JSON")
+    parser.add_argument("--corpus", required=True, type=Path, help="plain text, empty lines between documents")
+    parser.add_argument("--out", required=True, type=Path, help="folder for the tokenizer")
+    options = parser.parse_args()
+    train(options.recipe, options.corpus, options.out)
+
+
+KINDS = {"wordpiece": wordpiece, "unigram": unigram}
+
+if __name__ == "__main__":
+    stage(main)
