@@ -60,7 +60,7 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
             root,
             point,
             plan.settings(config, point),
-            config["backbones"][point.backbone],
+            plan.backbone_row(config, point.backbone),
             start(config, root, point),
         )
         for point in left

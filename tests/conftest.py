@@ -5,7 +5,7 @@ import torch
 
 from tailprompt import backbones
 
-FOLDER = "workflow/resources/backbones/bert-mini-zh-en"
+FOLDER = "workflow/resources/backbones/bert-mini"
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 ROW = {"family": "bert", "path": FOLDER, "random": SMALL}
 

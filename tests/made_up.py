@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,13 @@ def run(
 def hash_of(text: str) -> int:
     """A number from a text, the same in every process."""
     return sum(ord(letter) * 31**place for place, letter in enumerate(text)) % 100_003
+
+
+def write_corpus(path: Path) -> Path:
+    """A corpus of 300 one-line documents of 400 made-up words; returns its path."""
+    draw = random.Random(0)
+    syllables = [first + vowel for first in "bcdfghklmnprstvw" for vowel in "aeiou"]
+    words = ["".join(draw.choices(syllables, k=draw.randint(1, 3))) for _ in range(400)]
+    paragraphs = [" ".join(draw.choices(words, k=20)) for _ in range(300)]
+    path.write_text("\n\n".join(paragraphs), "utf-8")
+    return path

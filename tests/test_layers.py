@@ -11,8 +11,8 @@ PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
     "files template",
-    "plan losses samplers metrics inject sheet cards data state",
-    "backbones blocks bootstrap encode prepare records score tuners typeset",
+    "plan losses samplers metrics inject sheet cards card data state augment corruption provenance",
+    "backbones blocks bootstrap encode pack prepare records score tasks tuners typeset vocabulary",
     "config forecast",
     "heads claims loop",
     "compose figures tables",

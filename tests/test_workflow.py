@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from made_up import write_corpus
 
 pytestmark = pytest.mark.workflow
 
@@ -39,12 +40,39 @@ threads: 1
 backbones:
   tiny:
     family: bert
-    path: workflow/resources/backbones/bert-mini-zh-en
+    path: workflow/resources/backbones/bert-mini
     random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
 datasets: {toy: {path: tests/toy.csv, columns: {text: sentence, label: topic}, language: en}}
 sets: {mine: [toy]}
 protocols: {mine: {seeds: [1], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {epochs: 2}}}
 papers: {mine: {tables: {table2: {choose: {values: [3.0e-3, 1.0e-2]}}}}}
+"""
+
+MAKING = """
+corpora: {text: corpus.txt}
+backbones: {made: {family: bert, recipe: bert-tiny}}
+pretraining:
+  bert-tiny:
+    task: masked_language_model
+    corpus: text
+    scripts: all
+    held_out: 0.2
+    vocabulary: {kind: wordpiece, size: 200, alphabet: 60}
+    positions: 64
+    shape: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 32}
+    rate: 0.2
+    length: 16
+    batch: 4
+    steps: 4
+    lr: 1.0e-3
+    warmup: 2
+    weight_decay: 0.01
+    clip: 1.0
+    precision: float32
+    evaluate_every: 2
+    held_out_rows: 8
+    seed: 1
+    card: {data: made up, licences: none, seen: nothing, limits: a test}
 """
 
 STUB = """
@@ -250,6 +278,26 @@ def test_a_file_asked_for_by_a_name_that_no_row_has_is_a_sentence(project, targe
     done = snakemake(project, f"results/tiny/{target}", "-n", *TINY)
     assert done.returncode and re.search(f"BadInput: {said}", done.stdout), done.stdout
     assert "KeyError" not in done.stdout
+
+
+def test_a_backbone_is_made_from_a_corpus_with_its_card(project):
+    write_corpus(project / "corpus.txt")
+    (project / "making.yaml").write_text(MAKING)
+    pretraining, row = "results/tiny/pretraining", "results/tiny/backbones/made.json"
+    making = (*TINY, "making.yaml", "--profile", "workflow/profiles/local", "--cores", "2")
+    done = snakemake(project, f"{pretraining}/bert-tiny/README.md", row, *making)
+    assert done.returncode == 0, done.stdout
+    assert json.loads((project / row).read_text())["path"] == f"{pretraining}/bert-tiny"
+    assert "| limits | a test |" in (project / pretraining / "bert-tiny/README.md").read_text()
+    again = snakemake(project, f"{pretraining}/bert-tiny/README.md", row, *making)
+    assert "Nothing to be done" in again.stdout
+    left = snakemake(project, f"{pretraining}/vit-mini/README.md", "-n", *TINY, "making.yaml")
+    assert "recipe 'vit-mini' is made from corpora.images, which this scale leaves open" in left.stdout
+    (project / "images").mkdir()
+    plan = snakemake(project, "backbones", "-n", *TINY, "making.yaml", "--config", "corpora={images: images}")
+    jobs = [rule for rule, _ in wildcards(plan.stdout)]
+    counts = {rule: jobs.count(rule) for rule in ("vocabulary", "pack", "pretrain", "card")}
+    assert counts == {"vocabulary": 2, "pack": 3, "pretrain": 4, "card": 4}  # but for bert-tiny's, done
 
 
 def test_a_scale_does_not_take_over_the_backbone_of_another(project):

@@ -8,12 +8,20 @@ their digests.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedTokenizerBase,
+    T5ForConditionalGeneration,
+)
 from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named, stage
@@ -68,26 +76,28 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
     return model.roberta, transform, head.decoder, usable
 
 
-def load(row: dict) -> Backbone:
-    """Build the backbone of a row of `config/backbones.yaml`, in float32.
-
-    With `random` (changes to the checkpoint's config) the weights are drawn from seed 0 instead of read.
-    """
-    take_apart = named(FAMILIES, row["family"], "backbone family")
+def load(row: dict):
+    """What a row of `config/backbones.yaml` offers, in float32: a Backbone, a T5 and its tokenizer, a ViT."""
+    read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
-        model = drawn(where, pinned, row["random"]) if "random" in row else read(where, pinned)
+        return read_family(row, where, pinned)
     except BadInput:
         raise
     except Exception as error:  # a damaged file shows as whatever its reader trips over
         raise unavailable(row, error) from error
+
+
+def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Backbone:
+    """A masked language model; with `random` (changes to its config) its weights are drawn from seed 0."""
+    tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
+    if "random" in row:
+        model = drawn(where, pinned, row["random"])
+    else:
+        model = read(AutoModelForMaskedLM, row, where, pinned)
     if model.base_model_prefix != row["family"]:
-        raise BadInput(
-            f"backbone {where} is of the family '{model.base_model_prefix}', but its row says "
-            f"family: {row['family']}; known: {known(FAMILIES)}"
-        )
+        raise other_family(where, model.base_model_prefix, row)
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
         body,
@@ -100,9 +110,38 @@ def load(row: dict) -> Backbone:
     )
 
 
-def read(where: str, pinned: dict) -> nn.Module:
+def t5(row: dict, where: str, pinned: dict) -> tuple[nn.Module, PreTrainedTokenizerBase]:
+    """A T5 and its tokenizer."""
+    kind = AutoConfig.from_pretrained(where, **pinned).model_type
+    if kind != "t5":
+        raise other_family(where, kind, row)
+    return read(T5ForConditionalGeneration, row, where, pinned), AutoTokenizer.from_pretrained(
+        where, **pinned
+    )
+
+
+def vit(row: dict, where: str, pinned: dict) -> nn.Module:
+    """A ViT of timm with its pretrained head; of the hub, its pinned revision."""
+    import timm  # takes a second that text never needs
+
+    revision = f"@{pinned['revision']}" if pinned else ""
+    model = timm.create_model(f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}", pretrained=True)
+    if not isinstance(model, timm.models.VisionTransformer):
+        raise other_family(where, type(model).__name__, row)
+    return model
+
+
+def other_family(where: str, found: str, row: dict) -> BadInput:
+    """What to say of a checkpoint that is not of its row's family."""
+    return BadInput(
+        f"backbone {where} is of the family '{found}', but its row says family: {row['family']}; "
+        f"known: {known(FAMILIES)}"
+    )
+
+
+def read(kind, row: dict, where: str, pinned: dict) -> nn.Module:
     """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
-    model, found = AutoModelForMaskedLM.from_pretrained(
+    model, found = kind.from_pretrained(
         where, **pinned, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
     )
     misshapen = [name for name, *_ in found["mismatched_keys"]]
@@ -111,7 +150,7 @@ def read(where: str, pinned: dict) -> nn.Module:
         raise BadInput(
             f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
             f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
-            "take a whole masked language model"
+            "take a whole checkpoint"
         )
     return model
 
@@ -129,9 +168,10 @@ def source(row: dict) -> tuple[str, dict]:
     if "path" not in row and not {"hub", "revision"} <= set(row):
         raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:
-        missing = [file for file in FILES[:3] if not (Path(row["path"]) / file).is_file()]
+        needed = FILES[: 2 if row["family"] == "vit" else 3]
+        missing = [file for file in needed if not (Path(row["path"]) / file).is_file()]
         if missing:
-            needs = ", ".join(FILES[:3])
+            needs = ", ".join(needed)
             raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
         return row["path"], {}
     return row["hub"], {"revision": row["revision"]}
@@ -182,7 +222,12 @@ def main() -> None:
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 
-FAMILIES = {"bert": bert, "roberta": roberta}
+FAMILIES = {
+    "bert": partial(masked, take_apart=bert),
+    "roberta": partial(masked, take_apart=roberta),
+    "t5": t5,
+    "vit": vit,
+}
 
 if __name__ == "__main__":
     stage(main)

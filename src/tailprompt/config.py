@@ -21,9 +21,15 @@ from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
 from tailprompt.template import pieces, template_of
 
-SHARED = ("config/backbones.yaml", "config/datasets.yaml", "config/methods.yaml")
+SHARED = (
+    "config/backbones.yaml",
+    "config/pretraining.yaml",
+    "config/datasets.yaml",
+    "config/methods.yaml",
+)
 SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
+MASKED = ("bert", "roberta")  # families that have a masked-language-model head
 ROWS = {  # where the row lies that a key names
     "backbone": "backbones",
     "dataset": "datasets",
@@ -31,6 +37,7 @@ ROWS = {  # where the row lies that a key names
     "method": "methods",
     "methods": "methods",
     "protocol": "protocols",
+    "recipe": "pretraining",
     "sets": "sets",
     "than": "methods",
 }
@@ -131,6 +138,11 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     """(place, names there, where their rows are) wherever the configuration names rows."""
+    for name, row in config["backbones"].items():
+        yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
+    for name, row in config["pretraining"].items():
+        if "start" in row:
+            yield ("pretraining", name, "start"), [row["start"]], "pretraining"
     for name, row in config["methods"].items():
         yield from named_in(row.get("start") or {}, "methods", name, "start")
     for name, row in config["protocols"].items():
@@ -181,6 +193,12 @@ def check_settings(
         error = best_match(rules.iter_errors(found[point]))
         if error:
             raise BadInput(f"{where} {sentence(error)}")
+        family = config["backbones"][point.backbone]["family"]
+        if family not in MASKED:
+            raise BadInput(
+                f"{where} backbone '{point.backbone}' is of the family {family}; "
+                f"it needs one of {known(MASKED)}"
+            )
         if found[point]["input"] == "prompted":
             pieces(template_of(found[point]), paired=True, where=f"{where} template")
     return found

@@ -1,7 +1,7 @@
 """Self-supervised inputs and targets from rows of token ids, in batches on the device.
 
 BERT (Devlin et al. 2019, section 3.1), T5 (Raffel et al. 2020, section 3.1.4) and LM adaptation (Lester et
-al. 2021, section 3.3). Counts are the same in every row, so the tensors are rectangular and nothing is padded.
+al. 2021, section 3.3). Counts are the same in every row, so tensors are rectangular and nothing is padded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ def mask_tokens(
 
 
 def corrupt_spans(
-    tokens: Rows, *, rate: float, span: float, sentinels: Int[Tensor, " sentinels"], end: int, generator: Generator
+    tokens: Rows,
+    *,
+    rate: float,
+    span: float,
+    sentinels: Int[Tensor, " sentinels"],
+    end: int,
+    generator: Generator,
 ) -> tuple[Int[Tensor, "batch inputs"], Int[Tensor, "batch targets"]]:
     """Replace spans by one sentinel each; the targets are the sentinels, each followed by its span.
 
@@ -45,7 +51,9 @@ def corrupt_spans(
     )
 
 
-def noise_spans(tokens: Rows, *, rate: float, span: float, generator: Generator) -> Bool[Tensor, "batch tokens"]:
+def noise_spans(
+    tokens: Rows, *, rate: float, span: float, generator: Generator
+) -> Bool[Tensor, "batch tokens"]:
     """Which ids are hidden: kept and hidden stretches in turn, a kept one first."""
     batch, length = tokens.shape
     hidden = max(1, round(rate * length))

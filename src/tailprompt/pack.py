@@ -8,7 +8,6 @@ train.npz and held_out.npz (pixels, labels).
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -20,7 +19,7 @@ from tqdm import tqdm
 from tailprompt.data import images
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import sha256, whole, write_json
+from tailprompt.files import json_object, sha256, whole, write_json
 
 TOGETHER = 1000  # documents encoded at a time
 
@@ -72,15 +71,17 @@ def pack_images(recipe: dict, source: Path, folder: Path) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tailprompt.pack", description="Raw data -> arrays.")
-    parser.add_argument("--recipe", required=True, type=json.loads, help="a row of `pretraining`, as JSON")
+    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
     parser.add_argument("--data", required=True, type=Path, help="the corpus, or the folder of images")
     parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, for text")
     parser.add_argument("--out", required=True, type=Path, help="folder for the arrays")
     options = parser.parse_args()
     if options.tokenizer:
-        counts = pack_text(options.recipe, options.data, options.tokenizer, options.out)
+        recipe = json_object(options.recipe, "--recipe", "scripts", "held_out", "length")
+        counts = pack_text(recipe, options.data, options.tokenizer, options.out)
     else:
-        counts = pack_images(options.recipe, options.data, options.out)
+        recipe = json_object(options.recipe, "--recipe", "pixels", "held_out")
+        counts = pack_images(recipe, options.data, options.out)
     digests = {file.name: sha256(file) for file in whole_files(options.data)}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
 

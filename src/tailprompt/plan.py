@@ -93,6 +93,26 @@ def dataset_row(config: dict, dataset: str) -> dict:
     return {"title": base, **row, "name": base, "cut": cut}
 
 
+def backbone_row(config: dict, name: str) -> dict:
+    """What loading a backbone needs of its row; one with a `recipe` lies where this scale makes it."""
+    row = named(config["backbones"], name, "backbone")
+    kept = {
+        key: value for key, value in row.items() if key not in ("megabytes", "note", "settings", "recipe")
+    }
+    return {**kept, "path": made_in(config, row["recipe"])} if "recipe" in row else kept
+
+
+def made_in(config: dict, recipe: str) -> str:
+    """The folder of a backbone that this scale makes."""
+    return f"results/{config['scale']}/pretraining/{recipe}"
+
+
+def recipe_row(config: dict, recipe: str) -> dict:
+    """A recipe of `pretraining`, without what only its card says."""
+    row = named(config["pretraining"], recipe, "recipe of pretraining")
+    return {key: value for key, value in row.items() if key != "card"}
+
+
 def backbone_of(config: dict, protocol: str, dataset: str) -> str:
     """The protocol's backbone for the language of the data set."""
     language = dataset_row(config, dataset)["language"]

@@ -1,4 +1,4 @@
-"""Pre-train a backbone from packed data: an ordinary Hugging Face or timm checkpoint and its card.
+"""Pre-train a backbone from packed data: an ordinary Hugging Face or timm checkpoint comes out.
 
 `python -m tailprompt.pretrain --name NAME --recipe JSON --packed FOLDER [--tokenizer FOLDER] [--start FOLDER]
 --out FOLDER`. A killed run leaves `state.pt` in the folder and goes on from it.
@@ -20,11 +20,11 @@ from tqdm import tqdm
 
 from tailprompt.cards import free
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import sha256, whole, write_json
+from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.loop import autocast, linear
+from tailprompt.provenance import surroundings
 from tailprompt.state import Progress, resume, save
 from tailprompt.tasks import Batch, Task, build
-from tailprompt.train import surroundings
 
 
 def pretrain(
@@ -35,7 +35,7 @@ def pretrain(
     task = build(recipe, packed, words, device)
     if start:
         begin_from(task.model, start)
-    pack = json.loads((packed / "pack.json").read_text("utf-8"))
+    pack = read_json(packed / "pack.json")
     progress = optimise(task, recipe, folder / "state.pt", json.dumps([recipe, pack], sort_keys=True), name)
     write_model(task.model, folder, recipe)
     if tokenizer:
@@ -55,8 +55,6 @@ def pretrain(
         **surroundings(device),
     }
     write_json(folder / "pretraining.json", about)
-    with whole(folder / "README.md") as temporary:
-        temporary.write_text(card(about), "utf-8")
     (folder / "state.pt").unlink(missing_ok=True)
 
 
@@ -69,10 +67,12 @@ def read_tokenizer(folder: Path | None):
 
 def begin_from(model: nn.Module, start: Path) -> None:
     """Load the weights of another pre-trained folder."""
-    missing, unknown = model.load_state_dict(load_file(start / "model.safetensors"), strict=False)
-    tied = set(missing) - set(getattr(model, "_tied_weights_keys", None) or ())
-    if tied or unknown:
-        raise BadInput(f"{start}: its weights are not of this shape ({', '.join([*tied, *unknown][:3])})")
+    weights, ours = load_file(start / "model.safetensors"), model.state_dict()
+    wrong = [name for name, value in weights.items() if name not in ours or ours[name].shape != value.shape]
+    absent = set(dict(model.named_parameters())) - set(weights)  # tied ones are named once
+    if wrong or absent:
+        raise BadInput(f"{start}: its weights are not of this shape: {', '.join([*wrong, *absent][:3])}")
+    model.load_state_dict(weights, strict=False)
 
 
 def optimise(
@@ -86,11 +86,14 @@ def optimise(
     device, steps = next(iter(learned.values())).device, recipe["steps"]
     decayed = [value for value in learned.values() if value.ndim > 1]
     plain = [value for value in learned.values() if value.ndim < 2]
-    groups = [{"params": decayed, "weight_decay": recipe["weight_decay"]}, {"params": plain, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": recipe["weight_decay"]},
+        {"params": plain, "weight_decay": 0.0},
+    ]
     optimizer = torch.optim.AdamW(groups, lr=recipe["lr"], betas=(0.9, 0.98), eps=1e-6, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(recipe["warmup"], steps))
     progress = resume(state, key, learned, optimizer, schedule) or Progress()
-    loss = torch.compile(task.loss) if device.type == "cuda" else task.loss
+    loss = compiled(task.loss) if device.type == "cuda" else task.loss
     torch.set_float32_matmul_precision("high")
     begun, saved = time.monotonic() - progress.seconds, time.monotonic()
     total, since = torch.zeros((), device=device), progress.step
@@ -109,7 +112,12 @@ def optimise(
                 )
             progress.seconds = time.monotonic() - begun
             progress.curve.append(
-                {"step": progress.step, "loss": mean, **held_out(task, recipe), "seconds": round(progress.seconds, 1)}
+                {
+                    "step": progress.step,
+                    "loss": mean,
+                    **held_out(task, recipe),
+                    "seconds": round(progress.seconds, 1),
+                }
             )
             bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{progress.curve[-1]['held_out_loss']:.3f}")
             total, since = torch.zeros_like(total), progress.step
@@ -117,6 +125,12 @@ def optimise(
                 save(state, key, progress, learned, optimizer, schedule)
                 saved = time.monotonic()
     return progress
+
+
+def compiled(loss):
+    """The loss as one kernel after another, or as it is where the machine cannot compile."""
+    torch._dynamo.config.suppress_errors = True
+    return torch.compile(loss)
 
 
 def update(task: Task, loss, learned: dict, optimizer, batch: Batch, recipe: dict) -> torch.Tensor:
@@ -138,10 +152,12 @@ def held_out(task: Task, recipe: dict) -> dict[str, float]:
     sizes = [len(batch[0]) for batch in task.held_out]
     with autocast(task.held_out[0][0].device, recipe["precision"]):
         values = [
-            [float(task.loss(task.model, batch)), float(task.score(task.model, batch))] for batch in task.held_out
+            [float(task.loss(task.model, batch)), float(task.score(task.model, batch))]
+            for batch in task.held_out
         ]
     loss, accuracy = (
-        sum(value[place] * size for value, size in zip(values, sizes, strict=True)) / sum(sizes) for place in (0, 1)
+        sum(value[place] * size for value, size in zip(values, sizes, strict=True)) / sum(sizes)
+        for place in (0, 1)
     )
     return {"held_out_loss": loss, "held_out_accuracy": accuracy}
 
@@ -178,29 +194,12 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
     )
 
 
-def card(about: dict) -> str:
-    """The model card: what it is, what it saw, what it cost and how good it is."""
-    recipe, data = about["recipe"], about["data"]
-    shape = ", ".join(f"{key} {value}" for key, value in recipe["shape"].items())
-    counts = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in data.items() if key != "sha256")
-    rows = {
-        "form": f"{shape}; {about['parameters']:,} parameters, float16",
-        "task": f"{recipe['task'].replace('_', ' ')}; {recipe['steps']:,} steps of {recipe['batch']:,}, lr {recipe['lr']}",
-        "data": f"{recipe['data']} ({counts})",
-        "licences": recipe["licences"],
-        "cost": f"{about['seconds']:,.0f} s on {about['device']}",
-        "held out": f"loss {about['held_out']['held_out_loss']:.3f}, accuracy {about['held_out']['held_out_accuracy']:.3f}",
-        "has seen": recipe["seen"],
-        "limits": recipe["limits"],
-    }
-    lines = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
-    return f"# {about['name']}\n\n| | |\n|---|---|\n{lines}\n"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tailprompt.pretrain", description="Pre-train a backbone.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tailprompt.pretrain", description="Pre-train a backbone."
+    )
     parser.add_argument("--name", required=True)
-    parser.add_argument("--recipe", required=True, type=json.loads, help="a row of `pretraining`, as JSON")
+    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
     parser.add_argument("--packed", required=True, type=Path, help="folder that tailprompt.pack wrote")
     parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, for text")
     parser.add_argument("--start", type=Path, help="folder of the backbone to go on from")
@@ -209,11 +208,12 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1, help="processes that may share a card")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)
     with free(options.device, slots=options.slots) as device:
         pretrain(
             options.name,
-            options.recipe,
+            recipe,
             options.packed,
             options.tokenizer,
             options.start,

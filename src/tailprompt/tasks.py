@@ -46,7 +46,9 @@ def stream(path: Path, device: torch.device) -> Int[Tensor, " tokens"]:
     return torch.from_numpy(np.fromfile(path, np.uint16).astype(np.int32)).to(device)
 
 
-def drawn(ids: Int[Tensor, " tokens"], batch: int, length: int, generator: Generator) -> Int[Tensor, "batch length"]:
+def drawn(
+    ids: Int[Tensor, " tokens"], batch: int, length: int, generator: Generator
+) -> Int[Tensor, "batch length"]:
     """Rows of `length` ids that begin anywhere in the stream."""
     starts = torch.randint(0, len(ids) - length + 1, (batch, 1), generator=generator, device=ids.device)
     return ids[starts + torch.arange(length, device=ids.device)].long()
@@ -153,7 +155,9 @@ def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> 
     sentinels = torch.tensor(words.convert_tokens_to_ids(names), device=device)
     spans = round(round(recipe["rate"] * recipe["length"]) / recipe["span"])
     if spans > len(names):
-        raise BadInput(f"recipe: length {recipe['length']} gives {spans} spans; a row has at most 100 sentinels")
+        raise BadInput(
+            f"recipe: length {recipe['length']} gives {spans} spans; a row has at most 100 sentinels"
+        )
 
     def pair(rows: Tensor, generator: Generator) -> Batch:
         return corrupt_spans(
@@ -183,7 +187,8 @@ def classification(recipe: dict, packed: Path, words, device: torch.device) -> T
     count = int(max(split["labels"].max() for split in splits.values())) + 1
     model = VisionTransformer(num_classes=count, **recipe["shape"]).to(device)
     pixels, held = (
-        torch.from_numpy(splits[split]["pixels"]).permute(0, 3, 1, 2).contiguous().to(device) for split in splits
+        torch.from_numpy(splits[split]["pixels"]).permute(0, 3, 1, 2).contiguous().to(device)
+        for split in splits
     )
     labels, held_labels = (torch.from_numpy(splits[split]["labels"]).to(device) for split in splits)
     size, seed = recipe["shape"]["img_size"], recipe["seed"]

@@ -1,6 +1,6 @@
 """Train one run: the data's Parquet and the settings of a point become weights and predictions.
 
-`python -m tailprompt.train --root results/demo --point glee/bert-mini-zh-en/cmid/prompt/775 --settings JSON
+`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --settings JSON
 --backbone JSON`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and
 goes on from it.
 """
@@ -10,11 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import sys
 import time
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +30,7 @@ from tailprompt.files import json_object, sha256, whole, write_json
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.losses import LOSSES
 from tailprompt.plan import Point
+from tailprompt.provenance import surroundings
 from tailprompt.samplers import SAMPLERS
 
 LOOP = (
@@ -49,7 +47,6 @@ LOOP = (
     "precision",
     "bucket",
 )
-PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
 
 
 def train(
@@ -228,36 +225,6 @@ def write_weights(path: Path, model: Model, settings: dict) -> None:
 def write_curve(path: Path, progress: Progress) -> None:
     with whole(path) as temporary:
         pd.DataFrame(progress.curve).to_csv(temporary, index=False)
-
-
-def surroundings(device: torch.device) -> dict:
-    """Versions, device and the digests of the sources this run was made with."""
-    sources = {
-        name: sha256(module.__file__)[:16]
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("tailprompt.") and getattr(module, "__file__", None)
-    }
-    name = (
-        torch.cuda.get_device_name()
-        if device.type == "cuda"
-        else f"{platform.processor() or platform.machine()} CPU"
-    )
-    return {
-        "device": name,
-        "threads": torch.get_num_threads(),
-        "versions": {"python": platform.python_version()}
-        | {package: version_of(package) for package in PACKAGES},
-        "sources": sources,
-    }
-
-
-def version_of(package: str) -> str:
-    """Version of a package; our own runs from its folder as well as installed."""
-    if package == "tailprompt":
-        from tailprompt import __version__
-
-        return __version__
-    return version(package)
 
 
 def repeatable(threads: int) -> None:

@@ -7,7 +7,6 @@ tokenizer_config.json, which `transformers.AutoTokenizer` loads as they are.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import whole, write_json
+from tailprompt.files import json_object, whole, write_json
 
 SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last id is <extra_id_0>, as in T5
 
 
-def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[Tokenizer, dict]:
+def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int = 1000) -> tuple[Tokenizer, dict]:
     """BERT's lower-cased WordPiece; a Chinese character is a word of its own. Returns it and its config."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -42,7 +41,7 @@ def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[T
     }
 
 
-def unigram(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[Tokenizer, dict]:
+def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
     """T5's unigram pieces with `▁` for a space and a hundred sentinels at the end of the vocabulary."""
     special = ["<pad>", "</s>", "<unk>"]
     tokenizer = Tokenizer(models.Unigram())
@@ -69,15 +68,15 @@ def unigram(paragraphs: Iterable[str], *, size: int, alphabet: int) -> tuple[Tok
 
 def train(recipe: dict, corpus: Path, folder: Path) -> None:
     """Learn the recipe's vocabulary from the training documents of `corpus`; write it to `folder`."""
-    settings = recipe["vocabulary"]
-    learn = named(KINDS, settings["kind"], "kind of vocabulary")
+    settings = dict(recipe["vocabulary"])
+    learn = named(KINDS, settings.pop("kind"), "kind of vocabulary")
     paragraphs = (
         paragraph
         for document in kept(corpus, recipe["scripts"])
         if not is_held_out(document, recipe["held_out"])
         for paragraph in document
     )
-    tokenizer, config = learn(paragraphs, size=settings["size"], alphabet=settings["alphabet"])
+    tokenizer, config = learn(paragraphs, **settings)
     if tokenizer.get_vocab_size() < settings["size"]:
         raise BadInput(
             f"corpus {corpus}: too small for {settings['size']} tokens, it gives "
@@ -92,11 +91,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tailprompt.vocabulary", description="Learn a tokenizer from a corpus."
     )
-    parser.add_argument("--recipe", required=True, type=json.loads, help="a row of `pretraining`, as JSON")
-    parser.add_argument("--corpus", required=True, type=Path, help="plain text, empty lines between documents")
+    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
+    parser.add_argument(
+        "--corpus", required=True, type=Path, help="plain text, empty lines between documents"
+    )
     parser.add_argument("--out", required=True, type=Path, help="folder for the tokenizer")
     options = parser.parse_args()
-    train(options.recipe, options.corpus, options.out)
+    recipe = json_object(options.recipe, "--recipe", "vocabulary", "scripts", "held_out", "positions")
+    train(recipe, options.corpus, options.out)
 
 
 KINDS = {"wordpiece": wordpiece, "unigram": unigram}

@@ -1,11 +1,18 @@
-"""Weights: a folder that ships, or a pinned revision in the Hugging Face cache -> a file with their digests."""
+"""Weights: a folder that ships, a pinned revision in the Hugging Face cache, or made here from raw data.
+
+`backbones` makes all recipes of `pretraining`: raw data -> vocabulary -> packed arrays -> checkpoint -> card.
+"""
 
 
 localrules:
     backbone,
+    backbones,
+    card,
 
 
 rule backbone:
+    input:
+        made=made_backbone,
     output:
         "results/{scale}/backbones/{backbone}.json",
     log:
@@ -17,4 +24,94 @@ rule backbone:
         row=backbone_json,
     shell:
         "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {params.row:q} --out {output:q}"
+        " > {log:q} 2>&1"
+
+
+rule backbones:
+    input:
+        expand("results/{scale}/pretraining/{recipe}/README.md", scale=SCALE, recipe=config["pretraining"]),
+
+
+rule vocabulary:
+    input:
+        corpus=ancient(corpus_of),
+    output:
+        tokenizer="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer.json",
+        config="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer_config.json",
+    log:
+        "results/{scale}/logs/vocabulary/{recipe}.log",
+    conda:
+        "../../envs/torch.yaml"
+    params:
+        recipe=recipe_json("vocabulary", "scripts", "held_out", "positions"),
+    shell:
+        "python -m tailprompt.vocabulary --recipe {params.recipe:q} --corpus {input.corpus:q}"
+        " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
+
+
+rule pack:
+    input:
+        data=ancient(corpus_of),
+        tokenizer=tokenizer_of,
+    output:
+        directory("results/{scale}/pretraining/{recipe}/packed"),
+    log:
+        "results/{scale}/logs/pack/{recipe}.log",
+    conda:
+        "../../envs/torch.yaml"
+    params:
+        recipe=recipe_json("scripts", "held_out", "length", "pixels"),
+        tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
+    shell:
+        "python -m tailprompt.pack --recipe {params.recipe:q} --data {input.data:q} {params.tokenizer}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
+rule pretrain:
+    input:
+        packed=ancient(packed_of),
+        tokenizer=ancient(tokenizer_of),
+        start=ancient(started_from),
+    output:
+        model="results/{scale}/pretraining/{recipe}/model.safetensors",
+        config="results/{scale}/pretraining/{recipe}/config.json",
+        curve="results/{scale}/pretraining/{recipe}/curve.csv",
+        about="results/{scale}/pretraining/{recipe}/pretraining.json",
+    log:
+        "results/{scale}/logs/pretrain/{recipe}.log",
+    benchmark:
+        "results/{scale}/benchmarks/pretrain/{recipe}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: config["threads"]
+    resources:
+        device=DEVICE,
+        slots=SLOTS,
+        gpu=gpus,
+        mem_mb=lambda wildcards, attempt: 16000 * attempt,
+        runtime=lambda wildcards, attempt: 240 * attempt,
+    params:
+        recipe=recipe_json(),
+        tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
+        start=lambda wildcards, input: folder_option("--start", input.start),
+    shell:
+        "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {params.recipe:q}"
+        " --packed {input.packed:q} {params.tokenizer} {params.start} --out $(dirname {output.model:q})"
+        " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
+
+
+rule card:
+    input:
+        about="results/{scale}/pretraining/{recipe}/pretraining.json",
+        source=sources("tailprompt.card"),
+    output:
+        "results/{scale}/pretraining/{recipe}/README.md",
+    log:
+        "results/{scale}/logs/card/{recipe}.log",
+    conda:
+        "../../envs/tables.yaml"
+    params:
+        texts=lambda wildcards: as_json(named(config["pretraining"], wildcards.recipe, "recipe")["card"]),
+    shell:
+        "python -m tailprompt.card --about {input.about:q} --texts {params.texts:q} --out {output:q}"
         " > {log:q} 2>&1"

@@ -100,9 +100,63 @@ def dataset_json(wildcards):
 
 
 def backbone_json(wildcards):
-    """The row of a backbone without what loading it does not need, as JSON."""
-    row = named(config["backbones"], wildcards.backbone, "backbone")
-    return as_json({key: value for key, value in row.items() if key not in ("megabytes", "note", "settings")})
+    """What loading a backbone needs of its row, as JSON."""
+    return as_json(plan.backbone_row(config, wildcards.backbone))
+
+
+def made_backbone(wildcards):
+    """The checkpoint that a backbone's recipe makes, where its row names one."""
+    recipe = named(config["backbones"], wildcards.backbone, "backbone").get("recipe")
+    return f"{plan.made_in(config, recipe)}/model.safetensors" if recipe else []
+
+
+def corpus_of(wildcards):
+    """The raw data of a recipe, which the user names."""
+    key = plan.recipe_row(config, wildcards.recipe)["corpus"]
+    path = (config.get("corpora") or {}).get(key)
+    if not path:
+        raise BadInput(
+            f"recipe '{wildcards.recipe}' is made from corpora.{key}, which this scale leaves open; name it"
+        )
+    return path
+
+
+def base_of(wildcards):
+    """The recipe whose vocabulary and packed data a recipe takes: the one it starts from, or itself."""
+    return plan.recipe_row(config, wildcards.recipe).get("start", wildcards.recipe)
+
+
+def tokenizer_of(wildcards):
+    """The tokenizer of a recipe for text."""
+    if "vocabulary" not in plan.recipe_row(config, base_of(wildcards)):
+        return []
+    return f"{plan.made_in(config, base_of(wildcards))}/vocabulary/tokenizer.json"
+
+
+def packed_of(wildcards):
+    """The packed data of a recipe."""
+    return f"{plan.made_in(config, base_of(wildcards))}/packed"
+
+
+def started_from(wildcards):
+    """The checkpoint that a recipe goes on from."""
+    start = plan.recipe_row(config, wildcards.recipe).get("start")
+    return f"{plan.made_in(config, start)}/model.safetensors" if start else []
+
+
+def recipe_json(*keys):
+    """A function from wildcards to a recipe, or to those of its `keys` it has, as JSON."""
+
+    def row(wildcards):
+        recipe = plan.recipe_row(config, wildcards.recipe)
+        return as_json({key: recipe[key] for key in keys or recipe if key in recipe})
+
+    return row
+
+
+def folder_option(option, file):
+    """An option that names the folder of an input, or nothing without one."""
+    return f"{option} {shlex.quote(str(Path(str(file)).parent))}" if file else ""
 
 
 def gpus(wildcards):

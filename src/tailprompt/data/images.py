@@ -68,7 +68,11 @@ def table(path: Path) -> tuple[list[str], list[bytes], Int[np.ndarray, " images"
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: needs the columns image and label ({error})") from None
     contents = [value["bytes"] if isinstance(value, dict) else value for value in frame["image"]]
-    return [f"{path.name}:{row + 1}" for row in range(len(frame))], contents, frame["label"].to_numpy(np.int64)
+    return (
+        [f"{path.name}:{row + 1}" for row in range(len(frame))],
+        contents,
+        frame["label"].to_numpy(np.int64),
+    )
 
 
 def classes(folder: Path, held_out: float) -> dict:
@@ -82,12 +86,16 @@ def classes(folder: Path, held_out: float) -> dict:
     ]
     if not files:
         raise BadInput(f"{folder}: neither train.parquet nor a folder of images for each class is there")
-    out = [int.from_bytes(hashlib.sha1(file.name.encode()).digest()[:4]) < held_out * 2**32 for file, _ in files]
+    out = [
+        int.from_bytes(hashlib.sha1(file.name.encode()).digest()[:4]) < held_out * 2**32 for file, _ in files
+    ]
     return {
         split: (
             [str(file) for (file, _), is_out in zip(files, out, strict=True) if is_out == wanted],
             [file for (file, _), is_out in zip(files, out, strict=True) if is_out == wanted],
-            np.array([label for (_, label), is_out in zip(files, out, strict=True) if is_out == wanted], np.int64),
+            np.array(
+                [label for (_, label), is_out in zip(files, out, strict=True) if is_out == wanted], np.int64
+            ),
         )
         for split, wanted in (("train", False), ("held_out", True))
     }

@@ -1,0 +1,43 @@
+"""What a result was made with: versions, device and the digests of our own sources."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+import torch
+
+from tailprompt.files import sha256
+
+PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
+
+
+def surroundings(device: torch.device) -> dict:
+    """Versions, device and the digests of the sources this run was made with."""
+    sources = {
+        name: sha256(module.__file__)[:16]
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("tailprompt.") and getattr(module, "__file__", None)
+    }
+    name = (
+        torch.cuda.get_device_name()
+        if device.type == "cuda"
+        else f"{platform.processor() or platform.machine()} CPU"
+    )
+    return {
+        "device": name,
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version()}
+        | {package: version_of(package) for package in PACKAGES},
+        "sources": sources,
+    }
+
+
+def version_of(package: str) -> str:
+    """Version of a package; our own runs from its folder as well as installed."""
+    if package == "tailprompt":
+        from tailprompt import __version__
+
+        return __version__
+    return version(package)

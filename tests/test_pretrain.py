@@ -1,0 +1,212 @@
+"""Backbones made from raw data in a few steps, killed and resumed, and the ones that ship."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+import yaml
+from made_up import write_corpus
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGeneration
+
+from tailprompt import backbones, card, pack, pretrain, tasks, vocabulary
+from tailprompt.errors import BadInput
+from tailprompt.files import write_json
+
+STEPS = {
+    "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
+    "precision": "float32", "evaluate_every": 2, "seed": 1,
+}  # fmt: skip
+TEXT = {**STEPS, "scripts": "all", "held_out": 0.2, "length": 16, "held_out_rows": 8, "positions": 64}
+BERT = {
+    **TEXT, "task": "masked_language_model", "vocabulary": {"kind": "wordpiece", "size": 300, "alphabet": 60},
+    "rate": 0.2, "long": {"every": 3, "length": 32},
+    "shape": {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
+              "max_position_embeddings": 64},
+}  # fmt: skip
+T5 = {
+    **TEXT, "task": "span_corruption", "vocabulary": {"kind": "unigram", "size": 300}, "rate": 0.15,
+    "span": 3,
+    "shape": {"d_model": 16, "d_kv": 8, "num_heads": 2, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1,
+              "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "dropout_rate": 0.0},
+}  # fmt: skip
+VIT = {
+    **STEPS, "task": "classification", "held_out": 0.2, "pixels": 12,
+    "shape": {"img_size": 8, "patch_size": 4, "embed_dim": 12, "depth": 1, "num_heads": 3,
+              "drop_path_rate": 0.1},
+    "augment": {"operations": 1, "magnitude": 9, "groups": 2},
+}  # fmt: skip
+CPU = torch.device("cpu")
+SHIPPED = Path("workflow/resources/backbones")
+
+
+def write_packed(recipe: dict, folder: Path) -> Path | None:
+    """Raw data made up and packed; returns the tokenizer's folder."""
+    if recipe["task"] == "classification":
+        draw = np.random.default_rng(0)
+        for split, count in {"train": 12, "held_out": 6}.items():
+            pixels = draw.integers(0, 256, (count, 12, 12, 3), np.uint8)
+            folder.mkdir(exist_ok=True)
+            np.savez(folder / f"{split}.npz", pixels=pixels, labels=np.arange(count) % 3)
+        write_json(folder / "pack.json", {"classes": 3, "sha256": {}})
+        return None
+    corpus = write_corpus(folder.parent / "corpus.txt")
+    vocabulary.train(recipe, corpus, folder.parent / "vocabulary")
+    write_json(folder / "pack.json", pack.pack_text(recipe, corpus, folder.parent / "vocabulary", folder))
+    return folder.parent / "vocabulary"
+
+
+@pytest.fixture(scope="module", params=["bert", "t5", "vit"])
+def made(request, tmp_path_factory):
+    """(recipe, tokenizer, packed data, checkpoint) of each kind."""
+    recipe = {"bert": BERT, "t5": T5, "vit": VIT}[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    tokenizer = write_packed(recipe, folder / "packed")
+    pretrain.pretrain(request.param, recipe, folder / "packed", tokenizer, None, folder / "made", CPU)
+    return recipe, tokenizer, folder / "packed", folder / "made"
+
+
+def test_the_checkpoint_loads_with_no_code_of_ours(made):
+    recipe, _, _, folder = made
+    if recipe is VIT:
+        model = timm.create_model(f"local-dir:{folder}", pretrained=True)
+        shape = {key: value for key, value in recipe["shape"].items() if key != "drop_path_rate"}
+        file = str(folder / "model.safetensors")
+        other = timm.create_model("vit_tiny_patch16_224", checkpoint_path=file, num_classes=3, **shape)
+        assert torch.equal(model.head.weight, other.head.weight)
+        assert tuple(timm.data.resolve_model_data_config(model)["mean"]) == (0.485, 0.456, 0.406)
+        return
+    kind = AutoModelForMaskedLM if recipe is BERT else T5ForConditionalGeneration
+    _, found = kind.from_pretrained(folder, output_loading_info=True)
+    assert not found["missing_keys"] and not found["unexpected_keys"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    marks = ("[CLS]", "[MASK]", "[SEP]") if recipe is BERT else ("<extra_id_0>", "<extra_id_99>", "</s>")
+    assert len(tokenizer) == 300 and all(mark in tokenizer.all_special_tokens for mark in marks)
+
+
+def test_the_checkpoint_scores_as_its_curve_says(made):
+    recipe, tokenizer, packed, folder = made
+    task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
+    if recipe is VIT:
+        model = timm.create_model(f"local-dir:{folder}", pretrained=True)
+    else:
+        kind = AutoModelForMaskedLM if recipe is BERT else T5ForConditionalGeneration
+        model = kind.from_pretrained(folder, dtype=torch.float32)
+    told = json.loads((folder / "pretraining.json").read_text())["held_out"]
+    found = pretrain.held_out(replace(task, model=model), recipe)
+    assert found["held_out_loss"] == pytest.approx(told["held_out_loss"], abs=0.01)
+
+
+def test_a_killed_run_resumes_to_the_same_weights(made, tmp_path, monkeypatch):
+    recipe, tokenizer, packed, folder = made
+    words = pretrain.read_tokenizer(tokenizer)
+
+    def killed(step):
+        if step == 5:
+            raise KeyboardInterrupt
+        return usual.train(step)
+
+    usual, state = tasks.build(recipe, packed, words, CPU), tmp_path / "state.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain.optimise(replace(usual, train=killed), recipe, state, "key", "", save_seconds=0)
+    seen = []
+    monkeypatch.setattr(pretrain, "update", counted(pretrain.update, seen))
+    task = tasks.build(recipe, packed, words, CPU)
+    pretrain.optimise(task, recipe, state, "key", "", save_seconds=0)
+    assert len(seen) == 2  # saved after step 4 of 6
+    whole = load_file(folder / "model.safetensors")
+    resumed = task.model.half().state_dict()
+    assert all(torch.equal(resumed[name], value) for name, value in whole.items())
+
+
+def counted(function, seen):
+    def wrapped(*arguments):
+        seen.append(1)
+        return function(*arguments)
+
+    return wrapped
+
+
+def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path):
+    recipe, tokenizer, packed, _ = made
+    task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
+    broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))
+    with pytest.raises(BadInput, match="x: the loss is not finite between steps 1 and 2; lower lr"):
+        pretrain.optimise(broken, recipe, tmp_path / "state.pt", "key", "x", save_seconds=0)
+    assert not (tmp_path / "state.pt").exists()
+
+
+def test_training_lowers_the_held_out_loss(tmp_path):
+    recipe = {**BERT, "steps": 60, "lr": 1e-2, "batch": 16, "evaluate_every": 20}
+    tokenizer = write_packed(recipe, tmp_path / "packed")
+    task = tasks.build(recipe, tmp_path / "packed", pretrain.read_tokenizer(tokenizer), CPU)
+    before = pretrain.held_out(task, recipe)["held_out_loss"]
+    curve = pretrain.optimise(task, recipe, tmp_path / "state.pt", "key", "").curve
+    assert curve[-1]["held_out_loss"] < before - 0.5
+
+
+def test_lm_adaptation_goes_on_from_its_start(tmp_path):
+    recipe = {**T5, "task": "language_model", "lr": 1e-9, "steps": 1}
+    tokenizer = write_packed(T5, tmp_path / "packed")
+    pretrain.pretrain("t5", T5, tmp_path / "packed", tokenizer, None, tmp_path / "t5", CPU)
+    pretrain.pretrain("lm", recipe, tmp_path / "packed", tokenizer, tmp_path / "t5", tmp_path / "lm", CPU)
+    start, end = (load_file(tmp_path / name / "model.safetensors") for name in ("t5", "lm"))
+    assert all(torch.allclose(end[name].float(), value.float(), atol=1e-3) for name, value in start.items())
+    other = {**recipe, "shape": {**recipe["shape"], "d_ff": 16}}
+    with pytest.raises(BadInput, match="its weights are not of this shape"):
+        pretrain.pretrain("lm", other, tmp_path / "packed", tokenizer, tmp_path / "t5", tmp_path / "b", CPU)
+
+
+def test_a_corpus_too_small_for_the_vocabulary_or_a_row_is_one_sentence(tmp_path):
+    corpus = write_corpus(tmp_path / "corpus.txt")
+    large = {**BERT, "vocabulary": {"kind": "wordpiece", "size": 30_000, "alphabet": 60}}
+    with pytest.raises(BadInput, match="too small for 30000 tokens, it gives"):
+        vocabulary.train(large, corpus, tmp_path)
+    vocabulary.train(BERT, corpus, tmp_path)
+    with pytest.raises(BadInput, match="are not one row of 99999; name a larger corpus"):
+        pack.pack_text({**BERT, "length": 99_999}, corpus, tmp_path, tmp_path / "packed")
+
+
+def test_the_stages_say_what_a_broken_recipe_lacks(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "tailprompt.vocabulary",
+        "--recipe",
+        "{}",
+        "--corpus",
+        "a",
+        "--out",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "--recipe lacks" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [("bert-mini", backbones.Backbone), ("t5-mini", tuple), ("vit-mini", timm.models.VisionTransformer)],
+)
+def test_what_ships_is_its_recipe_and_its_card(name, kind):
+    rows = yaml.safe_load(Path("config/backbones.yaml").read_text("utf-8"))["backbones"]
+    recipe = yaml.safe_load(Path("config/pretraining.yaml").read_text("utf-8"))["pretraining"][name]
+    about = json.loads((SHIPPED / name / "pretraining.json").read_text("utf-8"))
+    assert about["recipe"] == {key: value for key, value in recipe.items() if key != "card"}
+    assert about["sha256"] == backbones.sha256(SHIPPED / name / "model.safetensors")
+    assert (SHIPPED / name / "README.md").read_text("utf-8") == card.card(about, recipe["card"])
+    assert isinstance(backbones.load(rows[name]), kind)
+
+
+def test_what_ships_is_at_most_32_megabytes():
+    sizes = {
+        folder.name: sum(file.stat().st_size for file in folder.iterdir()) for folder in SHIPPED.iterdir()
+    }
+    limits = {"bert-mini": 15e6, "t5-mini": 10e6, "vit-mini": 8e6}
+    assert sizes.keys() == limits.keys() and sum(sizes.values()) <= 32e6
+    assert all(sizes[name] <= limit for name, limit in limits.items())
