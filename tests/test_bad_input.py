@@ -186,6 +186,17 @@ TABLE = {
         lambda folder, _: table(folder, columns={}),
         r"mine\.csv has a column 'split' that .* does not use; name it there in columns \(split: split\)",
     ),
+    "a Split column of Training and Testing that no one names": (
+        lambda folder, _: table(
+            folder,
+            rows=[
+                (*row[:2], {"train": "Training", "dev": "VALID", "test": "Testing"}[row[2]]) for row in ROWS
+            ],
+            header="text,label,Split",
+            columns={},
+        ),
+        r"mine\.csv has a column 'Split' .*name it there in columns \(split: Split\)",
+    ),
     "a verbalizer of a header only": (
         lambda folder, _: verbalizer(folder, b"label,words\n"),
         r"words\.csv has no rows; it needs one label,words for every class",

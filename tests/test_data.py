@@ -174,6 +174,13 @@ def test_a_given_split_column_is_kept_and_validation_means_dev(tmp_path):
     assert list(table["split"]) == [{"validation": "dev"}.get(row[2], row[2]) for row in rows]
 
 
+def test_a_named_split_column_may_say_training_and_in_any_case(tmp_path):
+    rows = [(f"t{i}", "ab"[i % 2], ("Training", " DEV", "testing")[i // 2 % 3]) for i in range(12)]
+    path = separated(tmp_path / "a.csv", rows, ("text", "label", "Split"))
+    table, _ = data.load({**ROW, "columns": {"split": "Split"}}, {"all": path})
+    assert Counter(table["split"]) == {"train": 4, "dev": 4, "test": 4}
+
+
 def test_a_missing_dev_split_is_cut_from_train_alone(tmp_path):
     paths = {
         "train": separated(tmp_path / "a.csv", examples(40)),

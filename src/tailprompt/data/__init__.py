@@ -18,7 +18,7 @@ from tailprompt import files
 from tailprompt.data import checks
 from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.splits import cut, stratified
-from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated
+from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated, split_word
 from tailprompt.errors import BadInput, known, named
 from tailprompt.template import pieces
 
@@ -67,14 +67,15 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     """The table with every split: given ones by their name, missing ones cut from train by class."""
     if "split" not in table:
         table = table.assign(split="train")
-    unknown = ~table["split"].isin(SPLITS)
+    found = table["split"].map(split_word)
+    unknown = ~found.isin(SPLITS)
     wrong = known(f"'{split}'" for split in set(table.loc[unknown, "split"]))
     checks.refuse(
         table,
         unknown,
         f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
     )
-    table = table.assign(split=table["split"].map(SPLITS))
+    table = table.assign(split=found.map(SPLITS))
     shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:

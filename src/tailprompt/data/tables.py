@@ -17,6 +17,7 @@ TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "f
 PLAIN = str, bool, int, float
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
+SPLITS |= {"training": "train", "testing": "test"}
 
 
 class WrongEncoding(BadInput):
@@ -37,21 +38,27 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         }
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING)
         part = renamed(given, columns, path)
-        if name == "all" and SPLIT in given and SPLIT not in {*columns, *columns.values()}:
-            unused_split(given, path)
+        if name == "all" and SPLIT not in columns:
+            unused_splits(given.drop(columns=list(columns.values()), errors="ignore"), path)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
-def unused_split(table: pd.DataFrame, path: Path) -> None:
+def unused_splits(table: pd.DataFrame, path: Path) -> None:
     """Raise BadInput for a column of splits that no one names: the rows would be cut anew, at random."""
-    if table[SPLIT].map(str).isin(list(SPLITS)).any():
-        raise BadInput(
-            f"{path} has a column '{SPLIT}' that the data set's row does not use; name it there in columns "
-            f"({SPLIT}: {SPLIT}), or call it something else in the file to have new splits cut"
-        )
+    for name in [name for name in table if split_word(name) == SPLIT]:
+        if table[name].map(split_word).isin(list(SPLITS)).any():
+            raise BadInput(
+                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
+                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+            )
+
+
+def split_word(value) -> str:
+    """A split, or the name of its column, as it is looked up: blanks around it and its case do not count."""
+    return str(value).strip().lower()
 
 
 def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
