@@ -130,6 +130,14 @@ TABLE = {
         lambda _, tokenizer: encode_words({"os": "𐎀", "fun": "game"}, tokenizer),
         r"word '𐎀' of class 'os' has no token",
     ),
+    "labels that differ in blanks and case": (
+        lambda folder, _: table(folder, rows=[*changed(0, 1, " os"), ["more", "FUN", "train"]]),
+        r"2 rows have a label that differs .* only: ' os', 'FUN' \(mine\.csv:2, mine\.csv:10\); spell",
+    ),
+    "a verbalizer with the same words twice": (
+        lambda folder, _: table(folder, words=["os,Kernel", "fun,kernel "]),
+        r"words\.csv: the classes os, fun have the same words",
+    ),
     "the mask cut off": (
         lambda _, tokenizer: tokens(tokenizer, template="{text} " + "long " * 20 + "{mask}"),
         r"leaves 0 of max_length 16 tokens for text; raise max_length or shorten",

@@ -336,6 +336,14 @@ def test_a_verbalizer_may_name_absent_classes_when_the_row_says_so(tmp_path):
     ]
 
 
+def test_labels_that_differ_in_case_are_two_classes_where_a_verbalizer_names_both(tmp_path):
+    path = separated(tmp_path / "a.csv", examples(40, ["us", "US"]))
+    assert data.load(ROW, {"all": path}, words=words(tmp_path, [("us", "we"), ("US", "America")]))[1] == [
+        "us",
+        "US",
+    ]
+
+
 @pytest.mark.parametrize(
     "template",
     [

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tailprompt.backbones import Backbone
-from tailprompt.encode import Examples, encode
+from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.heads import Linear, Verbalizer, scale_by_norm
 from tailprompt.template import template_of
@@ -62,6 +62,15 @@ def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear
 
 def verbalizer(backbone: Backbone, settings: dict, words: list[list[int]]) -> Verbalizer:
     return Verbalizer(backbone, words, tied=settings["tied"])
+
+
+def word_ids(
+    words: dict[str, str], backbone: Backbone, settings: dict, *, source: str = "verbalizer"
+) -> list[list[int]]:
+    """Token ids of each class's word where the head reads words, else of nothing."""
+    if settings["head"] != "verbalizer":
+        return [[] for _ in words]
+    return encode_words(words, backbone.tokenizer, source=source)
 
 
 def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Examples:

@@ -18,10 +18,9 @@ from tqdm import tqdm
 
 from tailprompt import backbones
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled
+from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled, word_ids
 from tailprompt.data import checks
 from tailprompt.data.tables import PLACE, rows, strings
-from tailprompt.encode import encode_words
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
@@ -35,7 +34,7 @@ def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor,
     about = record(run)
     settings = about["settings"]
     backbone = backbones.load(about["backbone"])
-    model = compose(backbone, settings, words=encode_words(about["words"], backbone.tokenizer))
+    model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
     load_trained(model, run, started=bool(settings["start"]))
     model.to(device)
     torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))

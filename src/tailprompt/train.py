@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import time
 from functools import partial
@@ -26,8 +27,8 @@ from torch import Tensor
 
 from tailprompt import backbones, data
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled
-from tailprompt.encode import Examples, encode_words
+from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled, word_ids
+from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, sha256, whole, write_json
 from tailprompt.loop import Progress, fit, predict
@@ -67,8 +68,7 @@ def train(
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
     source = settings.get("verbalizer") or f"class names of {path}"
-    word_ids = encode_words(words, backbone.tokenizer, source=source)
-    model = compose(backbone, settings, words=word_ids)
+    model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
     if start:
         load_trained(model, start)
     splits = {
@@ -119,7 +119,7 @@ def train(
 def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
     if verbalizer is None:
-        return {name: name.replace("-", " ").replace("_", " ") for name in classes}
+        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
     table = data.read_words(Path(verbalizer))
     words = dict(zip(table["label"], table["words"], strict=True))
     missing = [name for name in classes if not words.get(name)]

@@ -42,6 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
         classes, source = list(verbalizer["label"]), str(words)
     else:
+        checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
     checks.ids(table, name)
     checks.splits(table, name)

@@ -51,6 +51,24 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> N
     )
 
 
+def spellings(table: pd.DataFrame, name: str) -> None:
+    """No label is another, more frequent one but for blanks and case."""
+    plain = table["label"].value_counts().index.to_series().map(plainly)
+    rarer = list(plain.index[plain.duplicated()])
+    wrong = few([f"'{label}'" for label in rarer])
+    refuse(
+        table,
+        table["label"].isin(rarer),
+        f"'{name}': {{n}} rows have a label that differs from another in blanks or case only: {wrong} "
+        "({places}); spell each class in one way, or give a verbalizer that names both",
+    )
+
+
+def plainly(words: str) -> str:
+    """Words without case and surplus blanks."""
+    return " ".join(words.split()).casefold()
+
+
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
     """Raise `sentence` with the number {n} and the {places} of the bad rows, if there are any.
 
@@ -70,6 +88,12 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
     if repeated or empty:
         raise BadInput(
             f"{path}: each label stands once with its words, but {known(repeated | set(empty))} does not"
+        )
+    alike = words["words"].map(plainly).duplicated(keep=False)
+    if alike.any():
+        raise BadInput(
+            f"{path}: the classes {few(list(words.loc[alike, 'label']))} have the same words as another, but "
+            "for blanks and case; give each words of its own"
         )
     if not there & set(given):
         raise BadInput(
