@@ -15,7 +15,7 @@ from tailprompt.config import load
 from tailprompt.data import sources
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import whole
+from tailprompt.files import whole, write_json
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -242,6 +242,10 @@ TABLE = {
     "a place that cannot be written": (
         lambda folder, _: under_a_file(folder),
         r"file/out\.csv cannot be written \(.*file\)",
+    ),
+    "a folder to write to": (
+        lambda folder, _: write_json(folder, {}),
+        r" is a folder; name a file in it to write to$",
     ),
     "a data set that is no row": (
         lambda folder, _: stage_of(prepare, "--dataset", "[]", "--raw", str(folder), "--out", "x"),

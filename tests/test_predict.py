@@ -178,6 +178,8 @@ def test_a_place_that_cannot_be_written_shows_before_the_model_is_loaded(runs, r
     (tmp_path / "file").touch()
     out = tmp_path / "file/out.csv"
     refused(["file/out.csv cannot be written"], runs["prompt"], rows, out=out)
+    (tmp_path / "out.csv").mkdir()
+    refused(["out.csv is a folder"], runs["prompt"], rows, out=tmp_path / "out.csv")
 
 
 def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_path):

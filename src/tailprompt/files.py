@@ -19,6 +19,8 @@ def whole(path: str | Path) -> Iterator[Path]:
     Raises BadInput before the block where `path` cannot be written.
     """
     path = Path(path)
+    if not path.name or path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file in it to write to")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
