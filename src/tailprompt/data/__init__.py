@@ -115,10 +115,8 @@ def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[
 
 def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """A prepared data set: the table and the class names in id order."""
-    try:
+    with files.reading(path):
         arrow = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"{path} is not a prepared data set ({error})") from None
     about = (arrow.schema.metadata or {}).get(META)
     if about is None:
         raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")
