@@ -8,6 +8,8 @@ import sys
 from datetime import datetime
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailprompt import backbones, data, prepare, train
@@ -65,6 +67,13 @@ def parquet(folder, column, cells):
     return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
 
 
+def arrow(folder, columns, names=("text", "label", "split")):
+    """Load a Parquet of these columns."""
+    path = folder / "mine.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], list(names)), path)
+    return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
+
+
 def lines(folder, text, **row):
     path = folder / "mine.jsonl"
     path.write_text(text, "utf-8")
@@ -81,6 +90,11 @@ def stage_of(module, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [module.__name__, *arguments])
         module.main()
+
+
+def write(path, text):
+    path.write_text(text, "utf-8")
+    return path
 
 
 def under_a_file(folder):
@@ -177,6 +191,34 @@ TABLE = {
     "JSON without a bottom": (
         lambda folder, _: lines(folder, '{"text": ' + "[" * 100_000),
         r"mine\.jsonl: line 1 is not JSON .*recursion",
+    ),
+    "a key twice": (
+        lambda folder, _: lines(folder, '{"text": "x", "label": "a", "text": "y"}'),
+        r"mine\.jsonl: line 1 is not JSON \(the key 'text' stands there twice\)",
+    ),
+    "a label without end": (
+        lambda folder, _: lines(folder, '{"text": "x", "label": Infinity}\n{"text": "y", "label": NaN}'),
+        r"mine\.jsonl: 1 rows hold float in the column 'label' \(mine\.jsonl:1\)",
+    ),
+    "text that is no UTF-8 in a Parquet": (
+        lambda folder, _: arrow(folder, [pa.array([b"\xff"] * 8).view(pa.string())] * 3),
+        r"mine\.parquet cannot be read \(.*UTF8",
+    ),
+    "columns of one name in a Parquet": (
+        lambda folder, _: arrow(folder, [["x"]] * 4, ["text", "label", "text", "split"]),
+        r"mine\.parquet: several columns have 'text'; give each a name of its own",
+    ),
+    "columns without a name": (
+        lambda folder, _: table(folder, header="text,label,,", rows=[("x", "y", "", "")]),
+        r"mine\.csv: several columns have no name; give each a name of its own",
+    ),
+    "a text of nothing to see": (
+        lambda folder, _: table(folder, rows=[*changed(0, 0, "\u200b"), ["\x01 \ufeff", "os", "train"]]),
+        r"2 rows have an empty text \(mine\.csv:2, mine\.csv:10\)",
+    ),
+    "digests that are damaged": (
+        lambda folder, _: sources.locked(write(folder / "lock.json", "[")),
+        r"lock\.json is not JSON",
     ),
     "a list of no objects": (
         lambda folder, _: lines(folder, "[1, 2]"),
@@ -309,6 +351,7 @@ def test_numbers_and_booleans_of_a_parquet_are_text(tmp_path, column, cells):
 def test_labels_that_are_almost_numbers_are_ordered_by_name():
     assert data.in_order(pd.Series(["10", "--1", "9"])) == ["--1", "10", "9"]
     assert data.in_order(pd.Series(["10", "-1", "9"])) == ["-1", "9", "10"]
+    assert data.in_order(pd.Series(["9", "1" * 5000])) == ["1" * 5000, "9"]  # more than Python reads
 
 
 def test_a_file_that_the_system_does_not_give_is_one_line(capsys):

@@ -430,8 +430,9 @@ def test_a_byte_of_another_encoding_is_named_with_its_line(tmp_path):
     assert table["text"].str.startswith("café").all()
 
 
-def test_an_encoding_that_does_not_exist_is_named(tmp_path):
-    refused(separated(tmp_path / "a.csv", examples(4)), "no encoding 'utf9'", encoding="utf9")
+@pytest.mark.parametrize("encoding", ["utf9", "undefined", "punycode", "hex", "utf\0"])
+def test_an_encoding_that_does_not_exist_is_named(tmp_path, encoding):
+    refused(separated(tmp_path / "a.csv", examples(4)), f"no encoding '{encoding}'", encoding=encoding)
 
 
 def test_one_class_is_refused(tmp_path):
@@ -460,7 +461,7 @@ def test_a_cut_short_archive_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_parquet_is_refused(tmp_path):
-    refused(save(tmp_path / "a.parquet", "text,label"), "not a Parquet file")
+    refused(save(tmp_path / "a.parquet", "text,label"), "a.parquet cannot be read", "not a parquet file")
 
 
 def test_an_empty_file_and_an_unknown_format_are_refused(tmp_path):

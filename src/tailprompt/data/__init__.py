@@ -86,9 +86,9 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
 
 
 def in_order(labels: pd.Series) -> list[str]:
-    """Distinct labels, by number if all are numbers, else by name."""
+    """Distinct labels, by number if all are numbers (of digits that Python reads), else by name."""
     found = sorted(set(labels))
-    return sorted(found, key=int) if all(re.fullmatch(r"-?\d+", label) for label in found) else found
+    return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found
 
 
 def read_words(path: Path) -> pd.DataFrame:

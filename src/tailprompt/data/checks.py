@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 import pandas as pd
 
 from tailprompt.data.tables import PLACE, few
@@ -9,14 +11,19 @@ from tailprompt.errors import BadInput, known
 
 
 def texts(table: pd.DataFrame, name: str) -> None:
-    """No text, second text, label or given id is empty."""
+    """No text, second text, label or given id is empty, or blanks and control characters alone."""
     for column in [c for c in ("text", "pair", "label", "id") if c in table]:
-        empty = table[column].str.strip() == ""
+        empty = table[column].map(invisible)
         refuse(
             table,
             empty,
             f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
         )
+
+
+def invisible(text: str) -> bool:
+    """Whether a text has nothing to read: blanks, control characters and marks of no width only."""
+    return all(category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in text)
 
 
 def ids(table: pd.DataFrame, name: str) -> None:
