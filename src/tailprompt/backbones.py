@@ -76,6 +76,7 @@ def load(row: dict) -> Backbone:
     take_apart = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
         model = drawn(where, pinned, row["random"]) if "random" in row else read(where, pinned)
@@ -88,6 +89,7 @@ def load(row: dict) -> Backbone:
             f"backbone {where} is of the family '{model.base_model_prefix}', but its row says "
             f"family: {row['family']}; known: {known(FAMILIES)}"
         )
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
         body,
@@ -113,7 +115,25 @@ def read(where: str, pinned: dict) -> nn.Module:
             f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
             "take a whole masked language model"
         )
+    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
+    if surplus:
+        raise BadInput(
+            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
+            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
+        )
     return model
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
+    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
+    vocabulary = tokenizer.get_vocab()
+    if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
+        raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
+    if max(vocabulary.values()) >= embeddings:
+        raise BadInput(
+            f"backbone {where}: its tokenizer gives token ids up to {max(vocabulary.values())}, but its "
+            f"weights have {embeddings} embeddings; take the tokenizer of the same model"
+        )
 
 
 def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
