@@ -104,8 +104,8 @@ def under_a_file(folder):
         raise AssertionError("this is known before the block")
 
 
-def trained(point="a/b/c/d/1", settings="{}"):
-    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}")
+def trained(*options, point="a/b/c/d/1", settings="{}"):
+    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}", *options)
 
 
 def tokens(tokenizer, **changes):
@@ -313,6 +313,10 @@ TABLE = {
         lambda *_: trained(point="a/b/c/d/e"),
         "--point a/b/c/d/e is not protocol/backbone/dataset/method/seed",
     ),
+    "a seed that no generator takes": (
+        lambda *_: trained(point=f"a/b/c/d/{2**32}"),
+        "--point a/b/c/d/4294967296: a seed is a number from 0 to 4294967295",
+    ),
     "settings that are none": (
         lambda *_: trained(settings="[]"),
         "--settings must be a JSON object, not a list",
@@ -358,6 +362,13 @@ def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
     assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--threads", "--slots"])
+def test_no_thread_and_no_slot_is_one_line(capsys, option):
+    with pytest.raises(SystemExit) as end:
+        trained(option, "0")
+    assert end.value.code == 2 and "--slots and --threads are numbers from 1" in capsys.readouterr().err
 
 
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):

@@ -271,9 +271,12 @@ def repeatable(threads: int) -> None:
 def point_at(path: str) -> Point:
     """The point of the command line."""
     try:
-        return Point.at(path)
+        point = Point.at(path)
     except (TypeError, ValueError):
         raise BadInput(f"--point {path} is not protocol/backbone/dataset/method/seed") from None
+    if not 0 <= point.seed < 2**32:
+        raise BadInput(f"--point {path}: a seed is a number from 0 to {2**32 - 1}")
+    return point
 
 
 def main() -> None:
@@ -287,6 +290,8 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    if min(options.slots, options.threads) < 1:
+        parser.error("--slots and --threads are numbers from 1")
     point = point_at(options.point)
     settings = json_object(options.settings, "--settings", *SETTINGS, *LOOP, "loss", "sampler", "tau", "keep")
     row = json_object(options.backbone, "--backbone", "family")
