@@ -52,7 +52,7 @@ def reading(path: str | Path) -> Iterator[None]:
     except BadInput:
         raise
     except Exception as error:  # each format has exceptions of its own
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise BadInput(f"{path} cannot be read ({reason})") from None
 
 
