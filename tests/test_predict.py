@@ -121,6 +121,8 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     about = json.loads((runs["prompt"] / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps({**about, "settings": {"head": "linear"}}))
     refused(["is not the folder of a finished run", "its settings lacks", "tuner"], tmp_path, rows)
+    (tmp_path / "run.json").write_text(json.dumps({**about, "words": {}}))
+    refused(["is not the folder of a finished run", "its words lacks law, music, sport"], tmp_path, rows)
     moved = shutil.copytree(runs["prompt"], tmp_path / "cut")
     (moved / "weights.safetensors").write_bytes(b"cut")
     refused(["weights.safetensors cannot be read"], moved, rows)

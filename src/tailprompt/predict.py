@@ -49,8 +49,9 @@ def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     try:
         about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
-        for key, needed in (("settings", SETTINGS), ("backbone", ["family"]), ("data", ["pair"])):
-            keyed(about[key], f"its {key}", *needed)
+        needed = {"settings": SETTINGS, "backbone": ["family"], "data": ["pair"], "words": about["classes"]}
+        for key, names in needed.items():
+            keyed(about[key], f"its {key}", *names)
     except BadInput as error:
         raise BadInput(
             f"{run} is not the folder of a finished run ({error}); such are "
