@@ -103,6 +103,30 @@ def misshapen(weights):
     return {**weights, name: weights[name][:3].contiguous()}
 
 
+def config_of(**changes):
+    def change(folder):
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changes}))
+
+    return change
+
+
+def vocabulary_of(change):
+    """A tokenizer of the words that `change` makes of its own."""
+
+    def damage(folder):
+        path = folder / "tokenizer.json"
+        about = json.loads(path.read_text("utf-8"))
+        about["model"]["vocab"] = change(about["model"]["vocab"])
+        path.write_text(json.dumps(about), "utf-8")
+
+    return damage
+
+
+def special_alone(words):
+    return {word: i for word, i in words.items() if word.startswith("[") and word.endswith("]") and i < 5}
+
+
 @pytest.mark.parametrize(
     "damage, row, sentence",
     [
@@ -116,17 +140,22 @@ def misshapen(weights):
             {},
             r"lack 1 .* shape: .*layer\.0\.output\.dense\.weight",
         ),
+        (config_of(num_hidden_layers=1), {}, r"hold 48 tensors of layers that config\.json does not state"),
+        (vocabulary_of(special_alone), {}, "its tokenizer has no words"),
+        (written("tokenizer_config.json", '{"tokenizer_class": "NoSuch"}'), {}, "no padding token"),
+        (vocabulary_of(lambda words: {**words, "more": 16050}), {}, "ids up to 16050, .* 16000 embeddings"),
         (None, {"family": "roberta"}, "is of the family 'bert', but its row says family: roberta"),
         (None, {"random": {"hidden_size": 33}}, r"cannot be read \(.*33.* multiple of .*heads"),
     ],
 )
-def test_a_damaged_folder_is_one_sentence(tmp_path, damage, row, sentence):
+def test_a_damaged_folder_is_one_sentence(tmp_path, capfd, damage, row, sentence):
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     if damage:
         damage(tmp_path)
     with pytest.raises(BadInput, match=sentence) as error:
         backbones.load({"family": "bert", "path": str(tmp_path), **row})
     assert str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+    assert not "".join(capfd.readouterr())
 
 
 def test_old_names_tied_weights_and_a_pooler_are_no_damage(tmp_path):

@@ -8,6 +8,8 @@ import sys
 from datetime import datetime
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailprompt import backbones, data, prepare, train
@@ -15,7 +17,7 @@ from tailprompt.config import load
 from tailprompt.data import sources
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import whole
+from tailprompt.files import whole, write_json
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -65,6 +67,13 @@ def parquet(folder, column, cells):
     return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
 
 
+def arrow(folder, columns, names=("text", "label", "split")):
+    """Load a Parquet of these columns."""
+    path = folder / "mine.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], list(names)), path)
+    return data.load({"name": "mine", "language": "en", "columns": GIVEN}, {"all": path})
+
+
 def lines(folder, text, **row):
     path = folder / "mine.jsonl"
     path.write_text(text, "utf-8")
@@ -83,6 +92,11 @@ def stage_of(module, *arguments):
         module.main()
 
 
+def write(path, text):
+    path.write_text(text, "utf-8")
+    return path
+
+
 def under_a_file(folder):
     """Write where no folder can be."""
     (folder / "file").touch()
@@ -90,8 +104,8 @@ def under_a_file(folder):
         raise AssertionError("this is known before the block")
 
 
-def trained(point="a/b/c/d/1", settings="{}"):
-    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}")
+def trained(*options, point="a/b/c/d/1", settings="{}"):
+    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}", *options)
 
 
 def tokens(tokenizer, **changes):
@@ -129,6 +143,14 @@ TABLE = {
     "a word of unknown tokens": (
         lambda _, tokenizer: encode_words({"os": "𐎀", "fun": "game"}, tokenizer),
         r"word '𐎀' of class 'os' has no token",
+    ),
+    "labels that differ in blanks and case": (
+        lambda folder, _: table(folder, rows=[*changed(0, 1, " os"), ["more", "FUN", "train"]]),
+        r"2 rows have a label that differs .* only: ' os', 'FUN' \(mine\.csv:2, mine\.csv:10\); spell",
+    ),
+    "a verbalizer with the same words twice": (
+        lambda folder, _: table(folder, words=["os,Kernel", "fun,kernel "]),
+        r"words\.csv: the classes os, fun have the same words",
     ),
     "the mask cut off": (
         lambda _, tokenizer: tokens(tokenizer, template="{text} " + "long " * 20 + "{mask}"),
@@ -170,6 +192,34 @@ TABLE = {
         lambda folder, _: lines(folder, '{"text": ' + "[" * 100_000),
         r"mine\.jsonl: line 1 is not JSON .*recursion",
     ),
+    "a key twice": (
+        lambda folder, _: lines(folder, '{"text": "x", "label": "a", "text": "y"}'),
+        r"mine\.jsonl: line 1 is not JSON \(the key 'text' stands there twice\)",
+    ),
+    "a label without end": (
+        lambda folder, _: lines(folder, '{"text": "x", "label": Infinity}\n{"text": "y", "label": NaN}'),
+        r"mine\.jsonl: 1 rows hold float in the column 'label' \(mine\.jsonl:1\)",
+    ),
+    "text that is no UTF-8 in a Parquet": (
+        lambda folder, _: arrow(folder, [pa.array([b"\xff"] * 8).view(pa.string())] * 3),
+        r"mine\.parquet cannot be read \(.*UTF8",
+    ),
+    "columns of one name in a Parquet": (
+        lambda folder, _: arrow(folder, [["x"]] * 4, ["text", "label", "text", "split"]),
+        r"mine\.parquet: several columns have 'text'; give each a name of its own",
+    ),
+    "columns without a name": (
+        lambda folder, _: table(folder, header="text,label,,", rows=[("x", "y", "", "")]),
+        r"mine\.csv: several columns have no name; give each a name of its own",
+    ),
+    "a text of nothing to see": (
+        lambda folder, _: table(folder, rows=[*changed(0, 0, "\u200b"), ["\x01 \ufeff", "os", "train"]]),
+        r"2 rows have an empty text \(mine\.csv:2, mine\.csv:10\)",
+    ),
+    "digests that are damaged": (
+        lambda folder, _: sources.locked(write(folder / "lock.json", "[")),
+        r"lock\.json is not JSON",
+    ),
     "a list of no objects": (
         lambda folder, _: lines(folder, "[1, 2]"),
         r"mine\.jsonl: 2 lines are not JSON objects",
@@ -185,6 +235,17 @@ TABLE = {
     "a split column that no one names": (
         lambda folder, _: table(folder, columns={}),
         r"mine\.csv has a column 'split' that .* does not use; name it there in columns \(split: split\)",
+    ),
+    "a Split column of Training and Testing that no one names": (
+        lambda folder, _: table(
+            folder,
+            rows=[
+                (*row[:2], {"train": "Training", "dev": "VALID", "test": "Testing"}[row[2]]) for row in ROWS
+            ],
+            header="text,label,Split",
+            columns={},
+        ),
+        r"mine\.csv has a column 'Split' .*name it there in columns \(split: Split\)",
     ),
     "a verbalizer of a header only": (
         lambda folder, _: verbalizer(folder, b"label,words\n"),
@@ -224,6 +285,10 @@ TABLE = {
         lambda folder, _: under_a_file(folder),
         r"file/out\.csv cannot be written \(.*file\)",
     ),
+    "a folder to write to": (
+        lambda folder, _: write_json(folder, {}),
+        r" is a folder; name a file in it to write to$",
+    ),
     "a data set that is no row": (
         lambda folder, _: stage_of(prepare, "--dataset", "[]", "--raw", str(folder), "--out", "x"),
         "--dataset must be a JSON object, not a list",
@@ -247,6 +312,10 @@ TABLE = {
     "a seed that is no number": (
         lambda *_: trained(point="a/b/c/d/e"),
         "--point a/b/c/d/e is not protocol/backbone/dataset/method/seed",
+    ),
+    "a seed that no generator takes": (
+        lambda *_: trained(point=f"a/b/c/d/{2**32}"),
+        "--point a/b/c/d/4294967296: a seed is a number from 0 to 4294967295",
     ),
     "settings that are none": (
         lambda *_: trained(settings="[]"),
@@ -286,12 +355,20 @@ def test_numbers_and_booleans_of_a_parquet_are_text(tmp_path, column, cells):
 def test_labels_that_are_almost_numbers_are_ordered_by_name():
     assert data.in_order(pd.Series(["10", "--1", "9"])) == ["--1", "10", "9"]
     assert data.in_order(pd.Series(["10", "-1", "9"])) == ["-1", "9", "10"]
+    assert data.in_order(pd.Series(["9", "1" * 5000])) == ["1" * 5000, "9"]  # more than Python reads
 
 
 def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
     assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--threads", "--slots"])
+def test_no_thread_and_no_slot_is_one_line(capsys, option):
+    with pytest.raises(SystemExit) as end:
+        trained(option, "0")
+    assert end.value.code == 2 and "--slots and --threads are numbers from 1" in capsys.readouterr().err
 
 
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):

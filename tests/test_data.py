@@ -174,6 +174,13 @@ def test_a_given_split_column_is_kept_and_validation_means_dev(tmp_path):
     assert list(table["split"]) == [{"validation": "dev"}.get(row[2], row[2]) for row in rows]
 
 
+def test_a_named_split_column_may_say_training_and_in_any_case(tmp_path):
+    rows = [(f"t{i}", "ab"[i % 2], ("Training", " DEV", "testing")[i // 2 % 3]) for i in range(12)]
+    path = separated(tmp_path / "a.csv", rows, ("text", "label", "Split"))
+    table, _ = data.load({**ROW, "columns": {"split": "Split"}}, {"all": path})
+    assert Counter(table["split"]) == {"train": 4, "dev": 4, "test": 4}
+
+
 def test_a_missing_dev_split_is_cut_from_train_alone(tmp_path):
     paths = {
         "train": separated(tmp_path / "a.csv", examples(40)),
@@ -329,6 +336,14 @@ def test_a_verbalizer_may_name_absent_classes_when_the_row_says_so(tmp_path):
     ]
 
 
+def test_labels_that_differ_in_case_are_two_classes_where_a_verbalizer_names_both(tmp_path):
+    path = separated(tmp_path / "a.csv", examples(40, ["us", "US"]))
+    assert data.load(ROW, {"all": path}, words=words(tmp_path, [("us", "we"), ("US", "America")]))[1] == [
+        "us",
+        "US",
+    ]
+
+
 @pytest.mark.parametrize(
     "template",
     [
@@ -415,8 +430,9 @@ def test_a_byte_of_another_encoding_is_named_with_its_line(tmp_path):
     assert table["text"].str.startswith("café").all()
 
 
-def test_an_encoding_that_does_not_exist_is_named(tmp_path):
-    refused(separated(tmp_path / "a.csv", examples(4)), "no encoding 'utf9'", encoding="utf9")
+@pytest.mark.parametrize("encoding", ["utf9", "undefined", "punycode", "hex", "utf\0"])
+def test_an_encoding_that_does_not_exist_is_named(tmp_path, encoding):
+    refused(separated(tmp_path / "a.csv", examples(4)), f"no encoding '{encoding}'", encoding=encoding)
 
 
 def test_one_class_is_refused(tmp_path):
@@ -445,7 +461,7 @@ def test_a_cut_short_archive_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_parquet_is_refused(tmp_path):
-    refused(save(tmp_path / "a.parquet", "text,label"), "not a Parquet file")
+    refused(save(tmp_path / "a.parquet", "text,label"), "a.parquet cannot be read", "not a parquet file")
 
 
 def test_an_empty_file_and_an_unknown_format_are_refused(tmp_path):

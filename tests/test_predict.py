@@ -121,6 +121,8 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     about = json.loads((runs["prompt"] / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps({**about, "settings": {"head": "linear"}}))
     refused(["is not the folder of a finished run", "its settings lacks", "tuner"], tmp_path, rows)
+    (tmp_path / "run.json").write_text(json.dumps({**about, "words": {}}))
+    refused(["is not the folder of a finished run", "its words lacks law, music, sport"], tmp_path, rows)
     moved = shutil.copytree(runs["prompt"], tmp_path / "cut")
     (moved / "weights.safetensors").write_bytes(b"cut")
     refused(["weights.safetensors cannot be read"], moved, rows)
@@ -178,6 +180,8 @@ def test_a_place_that_cannot_be_written_shows_before_the_model_is_loaded(runs, r
     (tmp_path / "file").touch()
     out = tmp_path / "file/out.csv"
     refused(["file/out.csv cannot be written"], runs["prompt"], rows, out=out)
+    (tmp_path / "out.csv").mkdir()
+    refused(["out.csv is a folder"], runs["prompt"], rows, out=tmp_path / "out.csv")
 
 
 def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_path):

@@ -57,10 +57,19 @@ def test_bad_input_ends_in_one_line_and_no_file(tmp_path):
     assert not out.exists()
 
 
-def test_without_a_place_to_write_prepare_says_so(tmp_path):
+@pytest.mark.parametrize("out", [[], ["--out", ""], ["--out", "/"]])
+def test_without_a_place_to_write_prepare_says_so(tmp_path, out):
     command = [sys.executable, "-m", "tailprompt.prepare", "--dataset", "{}", "--raw", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([*command, *out], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2 and "--out says what to write" in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["mine.parquet", "mine.json"])
+def test_a_data_set_and_its_report_are_written_both_or_neither(tmp_path, folder):
+    (tmp_path / "data" / folder).mkdir(parents=True)
+    done, _ = prepare(mine(tmp_path), tmp_path)
+    assert done.returncode == 2 and f"{folder} is a folder" in done.stderr and done.stderr.count("\n") == 1
+    assert [file.name for file in (tmp_path / "data").iterdir()] == [folder]
 
 
 def test_fetch_only_writes_no_table(tmp_path):

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from tailprompt import score
+from tailprompt import data, records, score
 from tailprompt.errors import BadInput
+from tailprompt.figures.features import vectors
 
 
 def scored(root, method="prompt", seed=1):
@@ -95,3 +96,36 @@ def test_a_run_of_other_data_is_refused_with_the_way_out(tmp_path):
     (run / "run.json").write_text(json.dumps({"data": {"sha256": "of the old"}}), "utf-8")
     with pytest.raises(BadInput, match=r"trained on data that .*toy\.parquet no longer holds; delete"):
         score.same_data(run, table)
+
+
+def one(folder):
+    """A run as `records.runs` lists it."""
+    run = {"dataset": "made", "method": "prompt", "run": "prompt", "seed": 1, "folder": folder, "there": True}
+    return pd.DataFrame([run])
+
+
+READERS = [
+    ("run.json", lambda root, folder: records.record(folder)),
+    ("run.json", lambda root, folder: score.score_run(folder, root / "data/made.json")),
+    ("run.json", lambda root, folder: score.collect(root)),
+    ("scores.parquet", lambda root, folder: records.scores(one(folder))),
+    ("scores.parquet", lambda root, folder: score.collect(root)),
+    ("predictions.parquet", lambda root, folder: records.predictions(one(folder))),
+    ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
+    ("features.parquet", lambda root, folder: vectors(one(folder), 0)),
+    ("weights.safetensors", lambda root, folder: records.norms(folder)),
+    ("data/made.json", lambda root, folder: records.report(root, "made")),
+    ("data/made.json", lambda root, folder: score.score_run(folder, root / "data/made.json")),
+    ("data/made.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
+    ("data/made.parquet", lambda root, folder: data.read(root / "data/made.parquet")),
+]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe"])
+@pytest.mark.parametrize("file, read", READERS)
+def test_a_damaged_result_is_one_sentence_with_its_name(tmp_path, file, read, content):
+    folder = scored(tmp_path)
+    ((tmp_path if file.startswith("data/") else folder) / file).write_bytes(content)
+    with pytest.raises(BadInput, match=file) as error:
+        read(tmp_path, folder)
+    assert "\n" not in str(error.value)

@@ -16,6 +16,7 @@ from tailprompt import backbones, encode, loop
 from tailprompt.compose import Model
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
+from tailprompt.predict import predict_file
 from tailprompt.train import choose_tau, class_words, judge
 
 
@@ -217,10 +218,22 @@ def test_what_is_wrong_shows_before_a_text_is_encoded_or_a_card_used(
 
 
 def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
-    assert class_words(["oil-and-gas", "free_time"], None) == {
+    assert class_words(["oil-and-gas", "free_time", "-1", "B-"], None) == {
         "oil-and-gas": "oil and gas",
         "free_time": "free time",
+        "-1": "-1",
+        "B-": "B-",
     }
+
+
+def test_a_linear_head_takes_classes_without_words(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("label,words\nmusic,a\nsport,a\nlaw,𐎀\n", "utf-8")
+    folder = toy.run(tmp_path, "cls-tanh", verbalizer=str(path), keep=True, epochs=1)
+    (tmp_path / "rows.csv").write_text("text\nsong\n")
+    out = tmp_path / "out.csv"
+    predict_file(folder, tmp_path / "rows.csv", out, text="text", pair=None, encoding="utf-8", device="cpu")
+    assert set(pd.read_csv(out).prediction) <= set(toy.WORDS)
 
 
 def test_a_verbalizer_that_lacks_a_class_is_refused(tmp_path):

@@ -81,6 +81,7 @@ def load(row: dict):
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
     try:
         return read_family(row, where, pinned)
     except BadInput:
@@ -98,6 +99,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
         model = read(AutoModelForMaskedLM, row, where, pinned)
     if model.base_model_prefix != row["family"]:
         raise other_family(where, model.base_model_prefix, row)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
     body, transform, decoder, positions = take_apart(model)
     return Backbone(
         body,
@@ -152,7 +154,25 @@ def read(kind, row: dict, where: str, pinned: dict) -> nn.Module:
             f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
             "take a whole checkpoint"
         )
+    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
+    if surplus:
+        raise BadInput(
+            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
+            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
+        )
     return model
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
+    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
+    vocabulary = tokenizer.get_vocab()
+    if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
+        raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
+    if max(vocabulary.values()) >= embeddings:
+        raise BadInput(
+            f"backbone {where}: its tokenizer gives token ids up to {max(vocabulary.values())}, but its "
+            f"weights have {embeddings} embeddings; take the tokenizer of the same model"
+        )
 
 
 def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:

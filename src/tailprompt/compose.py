@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tailprompt.backbones import Backbone
-from tailprompt.encode import Examples, encode
+from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
+from tailprompt.files import reading
 from tailprompt.heads import Linear, Verbalizer, scale_by_norm
 from tailprompt.template import template_of
 from tailprompt.tuners import TUNERS
@@ -64,6 +64,15 @@ def verbalizer(backbone: Backbone, settings: dict, words: list[list[int]]) -> Ve
     return Verbalizer(backbone, words, tied=settings["tied"])
 
 
+def word_ids(
+    words: dict[str, str], backbone: Backbone, settings: dict, *, source: str = "verbalizer"
+) -> list[list[int]]:
+    """Token ids of each class's word where the head reads words, else of nothing."""
+    if settings["head"] != "verbalizer":
+        return [[] for _ in words]
+    return encode_words(words, backbone.tokenizer, source=source)
+
+
 def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Examples:
     """The rows of a table (id, text, label, perhaps pair) as token ids."""
     return encode(
@@ -85,10 +94,8 @@ def load_trained(model: Model, run: Path, *, started: bool = False) -> None:
     started: the run began from another run's weights, so that nothing of it is as in the checkpoint.
     """
     path = run / "weights.safetensors"
-    try:
+    with reading(path):
         weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise BadInput(f"{path} cannot be read ({error})") from None
     weights.pop("class_vectors", None)
     shapes = {name: value.shape for name, value in model.state_dict().items()}
     needed = {name for name, value in model.named_parameters() if value.requires_grad or started}

@@ -8,8 +8,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailprompt.errors import BadInput, known
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -19,6 +23,8 @@ def whole(path: str | Path) -> Iterator[Path]:
     Raises BadInput before the block where `path` cannot be written.
     """
     path = Path(path)
+    if not path.name or path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file in it to write to")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,12 +44,30 @@ def write_json(path: str | Path, value) -> None:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Whatever a reader trips over in a missing or damaged file becomes BadInput with its name."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:  # each format has exceptions of its own
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise BadInput(f"{path} cannot be read ({reason})") from None
+
+
 def read_json(path: str | Path, *keys: str) -> dict:
     """A file's JSON object; raises BadInput unless it has `keys`."""
-    try:
+    with reading(path):
         return json_object(Path(path).read_text("utf-8-sig"), path, *keys)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({error})") from None
+
+
+def read_parquet(path: str | Path, *columns: str) -> pd.DataFrame:
+    """These columns of a Parquet file; raises BadInput where they are not there."""
+    import pandas as pd  # the plan reads files too, and must be quick
+
+    with reading(path):
+        return pd.read_parquet(path, columns=list(columns))
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from statistics import median
 
 from tailprompt import blocks, plan
+from tailprompt.files import read_json
 
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
@@ -45,7 +45,7 @@ def count(number: int, thing: str) -> str:
 def finished(config: dict, point: plan.Point, root: Path) -> float | None:
     """Seconds that a run took, or None where it is not finished or was run with other settings."""
     file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
-    run = json.loads(file.read_text("utf-8")) if file.is_file() else {"settings": None}
+    run = read_json(file, "settings", "seconds") if file.is_file() else {"settings": None}
     return run["seconds"] if run["settings"] == plan.settings(config, point) else None
 
 
@@ -82,7 +82,7 @@ def by_rule(config: dict, point: plan.Point, root: Path) -> float:
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
     cut = plan.dataset_row(config, point.dataset)["cut"].get("train", ROWS)
-    rows = json.loads(report.read_text("utf-8"))["rows"]["train"] if report.is_file() else cut
+    rows = read_json(report, "rows")["rows"]["train"] if report.is_file() else cut
     tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
     return 6 * parameters * tokens / (THREAD * config["threads"] if config["device"] == "cpu" else CARD)
 

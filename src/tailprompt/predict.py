@@ -18,10 +18,9 @@ from tqdm import tqdm
 
 from tailprompt import backbones
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled
+from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled, word_ids
 from tailprompt.data import checks
 from tailprompt.data.tables import PLACE, rows, strings
-from tailprompt.encode import encode_words
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
@@ -35,7 +34,7 @@ def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor,
     about = record(run)
     settings = about["settings"]
     backbone = backbones.load(about["backbone"])
-    model = compose(backbone, settings, words=encode_words(about["words"], backbone.tokenizer))
+    model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
     load_trained(model, run, started=bool(settings["start"]))
     model.to(device)
     torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))
@@ -50,8 +49,9 @@ def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     try:
         about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
-        for key, needed in (("settings", SETTINGS), ("backbone", ["family"]), ("data", ["pair"])):
-            keyed(about[key], f"its {key}", *needed)
+        needed = {"settings": SETTINGS, "backbone": ["family"], "data": ["pair"], "words": about["classes"]}
+        for key, names in needed.items():
+            keyed(about[key], f"its {key}", *names)
     except BadInput as error:
         raise BadInput(
             f"{run} is not the folder of a finished run ({error}); such are "

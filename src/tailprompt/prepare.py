@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
         "--fetch-only", action="store_true", help="download and check the files, write nothing else"
     )
     options = parser.parse_args()
-    if not options.out and not options.fetch_only:
+    if not options.fetch_only and not (options.out and options.out.name):
         parser.error("--out says what to write; only --fetch-only goes without")
     return options
 
@@ -49,8 +49,9 @@ def main() -> None:
     table, classes = data.load(row, paths, words=words)
     name = options.out.name.removesuffix(".parquet")
     about = report.describe(table, classes, row, dataset=name, sources=digests)
-    data.write(table, classes, options.out, sources=digests)
-    files.write_json(options.out.with_name(f"{name}.json"), about)
+    with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
+        files.write_json(temporary, about)
+        data.write(table, classes, options.out, sources=digests)
     print(report.sentence_of(about))
 
 

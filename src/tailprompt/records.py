@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from tailprompt import plan
 from tailprompt.errors import BadInput, named
+from tailprompt.files import read_json, read_parquet, reading
 
 REPORTED = Path("config/reported")
 PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
@@ -38,7 +39,7 @@ def report(root: Path, dataset: str) -> dict:
     path = root / "data" / f"{dataset}.json"
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
-    return json.loads(path.read_text("utf-8"))
+    return read_json(path, "classes", "rows", "counts", "groups")
 
 
 def reports(root: Path, spec: dict) -> dict[str, dict]:
@@ -49,7 +50,7 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
 def record(folder: Path) -> dict | None:
     """A run's run.json, or None."""
     path = folder / "run.json"
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+    return read_json(path) if path.is_file() else None
 
 
 def scores(found: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def run_scores(folder: Path) -> pd.DataFrame:
     path = folder / "scores.parquet"
     if not path.is_file():
         raise BadInput(f"{path}: not there; the run has not been scored")
-    return pd.read_parquet(path)
+    return read_parquet(path, "split", "metric", "group", "value")
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
@@ -86,9 +87,7 @@ def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], 
     """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
     gold, order, predicted = None, None, {}
     for run in found[found.there].itertuples():
-        table = pd.read_parquet(
-            run.folder / "predictions.parquet", columns=["id", "split", "label", "prediction"]
-        )
+        table = read_parquet(run.folder / "predictions.parquet", "id", "split", "label", "prediction")
         table = table[table.split == "test"].sort_values("id")
         if order is not None and not np.array_equal(order, table.id.to_numpy()):
             raise BadInput(
@@ -101,7 +100,9 @@ def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], 
 
 def norms(folder: Path) -> np.ndarray:
     """Euclidean length of each class vector of a run, `[classes]`."""
-    vectors = named(load_file(folder / "weights.safetensors"), "class_vectors", "tensor")
+    path = folder / "weights.safetensors"
+    with reading(path):
+        vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
     return np.linalg.norm(vectors.astype(np.float64), axis=1)
 
 

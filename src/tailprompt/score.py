@@ -15,7 +15,7 @@ import pandas as pd
 
 from tailprompt import metrics
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, sha256, whole
+from tailprompt.files import read_json, read_parquet, sha256, whole
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
 SPLITS = ("dev", "test")
@@ -54,9 +54,9 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
-    predictions = pd.read_parquet(run / "predictions.parquet", columns=["id", "split", "label", "prediction"])
+    predictions = read_parquet(run / "predictions.parquet", "id", "split", "label", "prediction")
     same_data(run, data.with_suffix(".parquet"))
-    table = pd.read_parquet(data.with_suffix(".parquet"), columns=["id", "split", "label"])
+    table = read_parquet(data.with_suffix(".parquet"), "id", "split", "label")
     report = read_json(data, "classes", "groups")
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
@@ -84,7 +84,7 @@ def collect(root: Path) -> pd.DataFrame:
         extra = {"trainable": run.get("trainable"), "best_step": run.get("best_step")}
         place = dict(zip(COORDINATES, file.parts[-6:-1], strict=True)) | extra
         place["selection_split"] = run.get("selection_split", "dev")
-        parts.append(pd.read_parquet(file).assign(**place))
+        parts.append(read_parquet(file, *SCHEMA).assign(**place))
     types = {name: "string" for name in COORDINATES} | {
         "seed": "int64",
         "trainable": "Int64",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import time
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,8 @@ from torch import Tensor
 
 from tailprompt import backbones, data
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled
-from tailprompt.encode import Examples, encode_words
+from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled, word_ids
+from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, sha256, whole, write_json
 from tailprompt.loop import Progress, fit, predict
@@ -64,8 +65,7 @@ def train(
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
     source = settings.get("verbalizer") or f"class names of {path}"
-    word_ids = encode_words(words, backbone.tokenizer, source=source)
-    model = compose(backbone, settings, words=word_ids)
+    model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
     if start:
         load_trained(model, start)
     splits = {
@@ -116,7 +116,7 @@ def train(
 def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
     if verbalizer is None:
-        return {name: name.replace("-", " ").replace("_", " ") for name in classes}
+        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
     table = data.read_words(Path(verbalizer))
     words = dict(zip(table["label"], table["words"], strict=True))
     missing = [name for name in classes if not words.get(name)]
@@ -238,9 +238,12 @@ def repeatable(threads: int) -> None:
 def point_at(path: str) -> Point:
     """The point of the command line."""
     try:
-        return Point.at(path)
+        point = Point.at(path)
     except (TypeError, ValueError):
         raise BadInput(f"--point {path} is not protocol/backbone/dataset/method/seed") from None
+    if not 0 <= point.seed < 2**32:
+        raise BadInput(f"--point {path}: a seed is a number from 0 to {2**32 - 1}")
+    return point
 
 
 def main() -> None:
@@ -254,6 +257,8 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    if min(options.slots, options.threads) < 1:
+        parser.error("--slots and --threads are numbers from 1")
     point = point_at(options.point)
     settings = json_object(options.settings, "--settings", *SETTINGS, *LOOP, "loss", "sampler", "tau", "keep")
     row = json_object(options.backbone, "--backbone", "family")

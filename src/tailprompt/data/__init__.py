@@ -18,7 +18,7 @@ from tailprompt import files
 from tailprompt.data import checks
 from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.splits import cut, stratified
-from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated
+from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated, split_word
 from tailprompt.errors import BadInput, known, named
 from tailprompt.template import pieces
 
@@ -42,6 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
         classes, source = list(verbalizer["label"]), str(words)
     else:
+        checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
     checks.ids(table, name)
     checks.splits(table, name)
@@ -67,14 +68,15 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     """The table with every split: given ones by their name, missing ones cut from train by class."""
     if "split" not in table:
         table = table.assign(split="train")
-    unknown = ~table["split"].isin(SPLITS)
+    found = table["split"].map(split_word)
+    unknown = ~found.isin(SPLITS)
     wrong = known(f"'{split}'" for split in set(table.loc[unknown, "split"]))
     checks.refuse(
         table,
         unknown,
         f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
     )
-    table = table.assign(split=table["split"].map(SPLITS))
+    table = table.assign(split=found.map(SPLITS))
     shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:
@@ -84,9 +86,9 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
 
 
 def in_order(labels: pd.Series) -> list[str]:
-    """Distinct labels, by number if all are numbers, else by name."""
+    """Distinct labels, by number if all are numbers (of digits that Python reads), else by name."""
     found = sorted(set(labels))
-    return sorted(found, key=int) if all(re.fullmatch(r"-?\d+", label) for label in found) else found
+    return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found
 
 
 def read_words(path: Path) -> pd.DataFrame:
@@ -113,10 +115,8 @@ def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[
 
 def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """A prepared data set: the table and the class names in id order."""
-    try:
+    with files.reading(path):
         arrow = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"{path} is not a prepared data set ({error})") from None
     about = (arrow.schema.metadata or {}).get(META)
     if about is None:
         raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 import pandas as pd
 
 from tailprompt.data.tables import PLACE, few
@@ -9,14 +11,19 @@ from tailprompt.errors import BadInput, known
 
 
 def texts(table: pd.DataFrame, name: str) -> None:
-    """No text, second text, label or given id is empty."""
+    """No text, second text, label or given id is empty, or blanks and control characters alone."""
     for column in [c for c in ("text", "pair", "label", "id") if c in table]:
-        empty = table[column].str.strip() == ""
+        empty = table[column].map(invisible)
         refuse(
             table,
             empty,
             f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
         )
+
+
+def invisible(text: str) -> bool:
+    """Whether a text has nothing to read: blanks, control characters and marks of no width only."""
+    return all(category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in text)
 
 
 def ids(table: pd.DataFrame, name: str) -> None:
@@ -51,6 +58,24 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> N
     )
 
 
+def spellings(table: pd.DataFrame, name: str) -> None:
+    """No label is another, more frequent one but for blanks and case."""
+    plain = table["label"].value_counts().index.to_series().map(plainly)
+    rarer = list(plain.index[plain.duplicated()])
+    wrong = few([f"'{label}'" for label in rarer])
+    refuse(
+        table,
+        table["label"].isin(rarer),
+        f"'{name}': {{n}} rows have a label that differs from another in blanks or case only: {wrong} "
+        "({places}); spell each class in one way, or give a verbalizer that names both",
+    )
+
+
+def plainly(words: str) -> str:
+    """Words without case and surplus blanks."""
+    return " ".join(words.split()).casefold()
+
+
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
     """Raise `sentence` with the number {n} and the {places} of the bad rows, if there are any.
 
@@ -70,6 +95,12 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
     if repeated or empty:
         raise BadInput(
             f"{path}: each label stands once with its words, but {known(repeated | set(empty))} does not"
+        )
+    alike = words["words"].map(plainly).duplicated(keep=False)
+    if alike.any():
+        raise BadInput(
+            f"{path}: the classes {few(list(words.loc[alike, 'label']))} have the same words as another, but "
+            "for blanks and case; give each words of its own"
         )
     if not there & set(given):
         raise BadInput(

@@ -8,7 +8,6 @@ recorded in a lock file at the first download and enforced from then on.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -180,7 +179,7 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
 
 def locked(lock: Path) -> dict[str, str]:
     """Digests recorded at first downloads, by address."""
-    return json.loads(Path(lock).read_text("utf-8")) if Path(lock).is_file() else {}
+    return files.read_json(lock) if Path(lock).is_file() else {}
 
 
 def record(lock: Path, url: str, digest: str) -> None:

@@ -10,13 +10,16 @@ from collections.abc import Set
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from tailprompt.errors import BadInput, known, named
+from tailprompt.files import reading
 
 TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "file:line"
 PLAIN = str, bool, int, float
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
+SPLITS |= {"training": "train", "testing": "test"}
 
 
 class WrongEncoding(BadInput):
@@ -37,21 +40,27 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         }
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING)
         part = renamed(given, columns, path)
-        if name == "all" and SPLIT in given and SPLIT not in {*columns, *columns.values()}:
-            unused_split(given, path)
+        if name == "all" and SPLIT not in columns:
+            unused_splits(given.drop(columns=list(columns.values()), errors="ignore"), path)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
-def unused_split(table: pd.DataFrame, path: Path) -> None:
+def unused_splits(table: pd.DataFrame, path: Path) -> None:
     """Raise BadInput for a column of splits that no one names: the rows would be cut anew, at random."""
-    if table[SPLIT].map(str).isin(list(SPLITS)).any():
-        raise BadInput(
-            f"{path} has a column '{SPLIT}' that the data set's row does not use; name it there in columns "
-            f"({SPLIT}: {SPLIT}), or call it something else in the file to have new splits cut"
-        )
+    for name in [name for name in table if split_word(name) == SPLIT]:
+        if table[name].map(split_word).isin(list(SPLITS)).any():
+            raise BadInput(
+                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
+                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+            )
+
+
+def split_word(value) -> str:
+    """A split, or the name of its column, as it is looked up: blanks around it and its case do not count."""
+    return str(value).strip().lower()
 
 
 def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
@@ -71,7 +80,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
         cells = table[name].astype(object)
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
-            odd |= cells.map(lambda cell: isinstance(cell, float) and cell % 1 > 0)
+            odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
         if odd.any():
             kinds, places = known({type(cell).__name__ for cell in cells[odd]}), few(list(out[PLACE][odd]))
             wanted = "whole number" if key == LABEL else "number"
@@ -123,15 +132,15 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
     data = plain(path)
     try:
         return data.decode(encoding).removeprefix("\ufeff")
-    except LookupError:
-        raise BadInput(
-            f"{path}: there is no encoding '{encoding}'; known are utf-8, gb18030, latin-1, ..."
-        ) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         wanted = encoding.removesuffix("-sig").upper()
         raise WrongEncoding(
             f"{path}: byte {error.start} (line {line}) is not {wanted}; save the file as {wanted}"
+        ) from None
+    except (LookupError, ValueError):
+        raise BadInput(
+            f"{path}: there is no encoding '{encoding}' for it; known are utf-8, gb18030, latin-1, ..."
         ) from None
 
 
@@ -141,9 +150,7 @@ def read_separated(path: Path, encoding: str, separator: str) -> pd.DataFrame:
     if not lines:
         raise BadInput(f"{path} is empty; it needs a header and rows")
     header = lines[0][1]
-    repeated = {name for name in header if header.count(name) > 1}
-    if repeated:
-        raise BadInput(f"{path}: the header names {known(repeated)} twice")
+    named_once(header, path)
     ragged = [number for number, fields in lines[1:] if len(fields) != len(header)]
     if ragged:
         raise BadInput(
@@ -152,6 +159,13 @@ def read_separated(path: Path, encoding: str, separator: str) -> pd.DataFrame:
         )
     table = pd.DataFrame([fields for _, fields in lines[1:]], columns=header, dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in lines[1:]]})
+
+
+def named_once(header: list[str], path: Path) -> None:
+    """Raise BadInput where columns share a name, or several have none."""
+    repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
+    if repeated:
+        raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
 
 
 def separated_lines(path: Path, encoding: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -197,7 +211,7 @@ def json_objects(
 def parsed(text: str, path: Path, line: int):
     """JSON, or the line where it goes wrong; half a character (a lone surrogate) could never be written."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=each_once)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -205,12 +219,23 @@ def parsed(text: str, path: Path, line: int):
         raise BadInput(f"{path}: line {line} is not JSON ({error})") from None
 
 
+def each_once(pairs: list[tuple]) -> dict:
+    """A JSON object; ValueError where a key stands in it twice."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+    return value
+
+
 def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
     """Rows of a Parquet file."""
-    try:
-        table = pd.read_parquet(io.BytesIO(plain(path)))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} is not a Parquet file or is cut short ({error})") from None
+    with reading(path):
+        file = pq.ParquetFile(io.BytesIO(plain(path)))
+        named_once(file.schema_arrow.names, path)
+        arrow = file.read()
+        arrow.validate(full=True)  # text that is no UTF-8 shows here
+        table = arrow.to_pandas()
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 

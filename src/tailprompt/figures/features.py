@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from tailprompt import records
 from tailprompt.errors import BadInput
 from tailprompt.figures import style
+from tailprompt.files import read_parquet
 
 
 def features(root: Path, spec: dict) -> Figure:
@@ -57,7 +58,7 @@ def row_title(report: dict, place: int) -> str:
 
 def vectors(runs: pd.DataFrame, place: int) -> np.ndarray:
     """Features of the class's test examples in these runs, `[examples, width]`."""
-    tables = [pd.read_parquet(folder / "features.parquet") for folder in runs.folder]
+    tables = [read_parquet(folder / "features.parquet", "label", "vector") for folder in runs.folder]
     kept = [np.stack(part.vector) for table in tables if len(part := table[table.label == place])]
     return np.concatenate(kept) if kept else np.empty((0, 0))
 
