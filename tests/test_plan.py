@@ -235,13 +235,17 @@ def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in
     assert len(blocks.all_points(both)) == 3 * 2
 
 
-def test_a_scale_whose_tables_take_no_run_is_refused_unless_they_show_data_alone():
+def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
     table = {
         "make": {"glee": {"tables": ["table5"], "figures": []}},
         "sets": {"few_shot": ["debian-sections"]},
     }
-    with pytest.raises(BadInput, match="no table or figure of make takes a run"):
+    with pytest.raises(
+        BadInput, match="table5 of glee has no run; name methods of it in protocols.glee.methods"
+    ):
         blocks.all_points(limited("cls-tanh-eta", **table))
+    with pytest.raises(BadInput, match="table claims of glee has no run"):
+        blocks.all_points(limited("cls-tanh", make={"glee": {"tables": ["claims"], "figures": []}}))
     statistics = {"make": {"glee": {"tables": ["table1"], "figures": ["figure1"]}}}
     assert blocks.all_points(limited("cls-tanh", **statistics)) == []
 

@@ -114,10 +114,14 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
             spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
-            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
-            if "claims" not in spec and not blocks[what, paper, name]["datasets"]:
-                place = f"{what[:-1]} {name} of {paper} has no data set"
-                raise BadInput(f"{place}; name some in sets.{spec.get('sets')}, or leave it out of make")
+            block = blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            place = f"{what[:-1]} {name} of {paper}"
+            if "claims" not in spec and not block["datasets"]:
+                wanted = f"name some in sets.{spec.get('sets')}"
+                raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
+            if block["kind"] not in WITHOUT_RUNS and not block["runs"]:
+                wanted = f"name methods of it in protocols.{spec['protocol']}.methods"
+                raise BadInput(f"{place} has no run; {wanted}, or leave it out of make")
     if not blocks:
         raise BadInput("make asks for no table and no figure")
     return blocks
@@ -125,10 +129,7 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
 
 def all_points(config: dict) -> list[Point]:
     """Every run of this scale, each once, with those they start from."""
-    everything = shown(config).values()
-    found = unique(point for block in everything for point in points(block))
-    if not found and any(block["kind"] not in WITHOUT_RUNS for block in everything):
-        raise BadInput("no table or figure of make takes a run; name methods of theirs in protocols")
+    found = unique(point for block in shown(config).values() for point in points(block))
     return unique([*found, *(start for point in found for start in starts_of(config, point))])
 
 
