@@ -173,6 +173,14 @@ def test_the_holm_family_is_the_claims_judged_over_all(judged):
     assert long[long.dataset != "all"].p_holm.isna().all()
 
 
+def test_a_claim_may_be_of_one_class_and_of_methods_that_no_paper_prints(tmp_path):
+    claim = {**TAIL, "metric": "f1/class:zinc", "datasets": ["made"]}
+    other = {**TAIL, "id": "other", "method": "prompt@keep=true", "datasets": ["made"]}
+    spec = block("claims", ["cls-tanh", "prompt", "prompt@keep=true"], claims=[claim, other])
+    long = table(results(tmp_path, spec, reported="r52"), spec)[0].set_index(["id", "dataset"])
+    assert long.seeds[:, "all"].tolist() == [3, 3] and long.reported.isna().all()
+
+
 def test_runs_scored_on_other_examples_are_refused(tmp_path):
     spec = block("claims", claims=[{**TAIL, "datasets": ["made"]}])
     results(tmp_path, spec)

@@ -75,6 +75,73 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "'cmidd' in protocols.glee.cells is none of the datasets",
         ),
         ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
+        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, mine"),
+        (
+            "make: {glee: {figures: [figure2]}}",
+            "'figure2' in make.glee.figures is none of .*; known: .*figure1",
+        ),
+        (
+            "papers: {glee: {tables: {table2: {methods: [default]}}}}",
+            "'default' in .* is none of the methods",
+        ),
+        ("protocols: {glee: {methods: []}}", "protocols.glee.methods: \\[\\] is not a list of at least one"),
+        (
+            "protocols: {glee: {methods: [cls-tanh, cls-relu-ldam]}}",
+            "'cls-relu-ldam' in protocols.glee.methods is in no table or figure of glee; there: cls-relu, .*",
+        ),
+        ('scale: "mine\\n"', r"scale: 'mine\\n' is not a name of small letters, digits and -"),
+        (
+            'datasets: {"tick\\n": {language: en, path: a.csv}}',
+            r"datasets: 'tick\\n' is not a name of letters",
+        ),
+        (
+            f"datasets: {{{'x' * 101}: {{language: en, path: a.csv}}}}",
+            "x' is not a name of letters, .*at most 100",
+        ),
+        ("datasets: {x: {language: EN, path: a.csv}}", "'EN' is not a language of small letters"),
+        ("datasets: {x: {language: en, path: a.csv, sha256: abc}}", "'abc' is not a SHA-256 of 64 hex"),
+        ("datasets: {x: {language: en, path: '{a}.csv'}}", "'{a}.csv' is not a path without braces"),
+        (
+            "datasets: {x: {language: en, files: {all: '{a}.csv'}}}",
+            "files.all: '{a}.csv' is not a path without",
+        ),
+        (
+            "datasets: {x: {language: en, files: {all: {path: '{a}.csv'}}}}",
+            "path: '{a}.csv' is not a path without",
+        ),
+        ('datasets: {cmid: {verbalizer: "a\\nb"}}', "verbalizer: .* is not a path without braces"),
+        ("backbones: {x: {family: bert, path: ''}}", "backbones.x.path: '' is not a path without braces"),
+        ("backbones: {x: {family: bert, hub: a b, revision: main}}", "is not a (repository of|commit of 40)"),
+        (
+            "protocols: {glee: {settings: {start: {method: prompt}}}}",
+            "glee.settings: 'start' is not a setting for",
+        ),
+        (
+            "protocols: {glee: {datasets: {cmid: {language: en}}}}",
+            "datasets.cmid: 'language' is not a setting for",
+        ),
+        (
+            "protocols: {glee: {cells: {cmid: {prompt: {start: null}}}}}",
+            "cmid.prompt: 'start' is not a setting for",
+        ),
+        ("backbones: {bert-base-uncased: {settings: {title: x}}}", "settings: 'title' is not a setting for"),
+        ("methods: {prompt: {features: [x]}}", "methods.prompt: 'features' is not a setting of a method"),
+        ("papers: {glee: {tables: {table2: {metrics: [accuracy/class:x]}}}}", "'accuracy/class:x' is not"),
+        (
+            "papers: {mine: {tables: {table2: {choose: {values: ['a,lr=1']}}}}}",
+            "'a,lr=1' is not a number, or a word",
+        ),
+        (
+            "papers: {glee: {tables: {table1: {metrics: [f1/all]}}}}",
+            "unknown key 'metrics' in .*; known: caption",
+        ),
+        ("papers: {glee: {tables: {claims: {claims: []}}}}", "is not a list of at least one claim"),
+        ("papers: {glee: {tables: {table2: {methods: []}}}}", "methods: .* is not a list of at least one"),
+        ("papers: {glee: {figures: {figure4: {classes: []}}}}", "classes: .* is not a list of at least one"),
+        (
+            "papers: {glee: {figures: {figure1: {kind: weight_norms}}}}",
+            "papers.glee.figures.figure1 lacks methods",
+        ),
         ("methods: {prompt: {start: {method: promt}}}", "'promt' in methods.prompt.start.method is none of"),
     ],
 )
@@ -126,7 +193,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
         ({"protocols": {"glee": {"backbones": {"zh": "bert-base"}}}}, ["bert-base", "bert-base-chinese"]),
         (
             {"make": {"mine": {"tables": [], "figures": ["figure1"]}}},
-            ["figure1", "figure of mine in make", "known: none"],
+            ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
         ({"make": {"glee": {"tables": [], "figures": []}}}, ["make asks for no table"]),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
@@ -189,3 +256,57 @@ def test_schemas_name_what_the_code_has(schema, place, file, name):
     for key in place.split("."):
         found = found[key]
     assert set(found["enum"]) == registry(f"src/tailprompt/{file}", name)
+
+
+BLOCK = {"protocol": "mine", "caption": "x"}
+CLAIM = {
+    "id": "a", "section": "1", "says": "x", "method": "prompt", "than": "cls-tanh", "metric": "f1/all",
+    "direction": "greater", "sets": "mine",
+}  # fmt: skip
+
+
+def claimed(*claims):
+    return {"papers": {"mine": {"tables": {"new": {**BLOCK, "kind": "claims", "claims": list(claims)}}}}}
+
+
+@pytest.mark.parametrize(
+    "claims, words",
+    [
+        ([CLAIM, CLAIM], ["--config: claim 'a' in papers.mine.tables.new is there twice"]),
+        ([{**CLAIM, "than": "prompt"}], ["claim 'a'", "compares 'prompt' with itself"]),
+        ([{**CLAIM, "metric": None}], ["metric"]),
+        ([{key: CLAIM[key] for key in CLAIM if key != "metric"}], ["claims.0 lacks metric"]),
+        ([{**CLAIM, "direction": "equal"}], ["claims.0 lacks margin"]),
+        ([{**CLAIM, "direction": "equal", "margin": 0, "margin_reason": "x"}], ["margin", "minimum of 0"]),
+        ([{**CLAIM, "margin": 1.0}], ["claims.0 lacks margin_reason"]),
+    ],
+)
+def test_a_claim_that_could_not_be_judged_is_refused(claims, words):
+    refused(claimed(*claims), *words)
+
+
+@pytest.mark.parametrize(
+    "what, block, words",
+    [
+        ("tables", {"kind": "scores", "sets": "mine"}, ["new lacks methods, metrics"]),
+        ("tables", {"kind": "scores", "claims": [CLAIM]}, ["papers.mine.tables.new"]),
+        ("tables", {"kind": "claims", "sets": "mine"}, ["new lacks claims"]),
+        ("figures", {"kind": "features", "sets": "mine", "methods": ["prompt"]}, ["new lacks classes"]),
+        ("figures", {"kind": "weight_norms", "sets": "mine"}, ["new lacks methods"]),
+        ("figures", {"kind": "f1_by_frequency", "sets": "mine"}, ["new lacks methods"]),
+    ],
+)
+def test_a_block_without_what_its_kind_needs_is_refused(what, block, words):
+    refused({"papers": {"mine": {what: {"new": {**BLOCK, **block}}}}}, "--config", *words)
+
+
+def test_a_verbalizer_of_a_setting_must_be_there():
+    given = {"protocols": {"glee": {"settings": {"verbalizer": "no.csv"}}}}
+    refused(given, "under glee: there is no file no.csv")
+
+
+def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
+    (tmp_path / "mine.yaml").write_text("scale: mine\nmake: {glee: {}}\nthreads: 1")
+    for values in (None, {"slots": 2}):
+        with pytest.raises(BadInput, match=f"^{tmp_path}/mine.yaml: the top level lacks device$"):
+            config.load([tmp_path / "mine.yaml"], values)

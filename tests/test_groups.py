@@ -1,9 +1,11 @@
 """Head and tail, many, medium and few."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailprompt.data.groups import groups, head_tail, many_medium_few
+from tailprompt.errors import BadInput
 
 COUNTS = st.lists(st.integers(0, 500), min_size=1, max_size=30).filter(any)
 
@@ -54,6 +56,11 @@ def test_head_holds_less_than_the_threshold_and_one_more_class_would_not(counts,
 
 def test_many_is_above_100_and_few_below_20():
     assert many_medium_few([101, 100, 20, 19, 0]) == {"many": [0], "medium": [1, 2], "few": [3, 4]}
+
+
+def test_many_below_few_would_count_classes_twice_and_is_refused():
+    with pytest.raises(BadInput, match=r"many \(10\) must be at least few \(20\)"):
+        many_medium_few([15], many=10)
 
 
 @settings(deadline=None)

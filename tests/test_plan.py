@@ -40,7 +40,25 @@ def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, change
     assert plan.parse(name) == (base, changes)
 
 
-@pytest.mark.parametrize("name", ["a@b", "a@b=", "a@=1", "a@b=1,c", "a@", "a@b=1,", "a@b=c/d"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a@b",
+        "a@b=",
+        "a@=1",
+        "a@b=1,c",
+        "a@",
+        "a@b=1,",
+        "a@b=c/d",
+        "a@b={c}",
+        "a@b=it's",
+        "a@b=1\n",
+        "a@b= 1",
+        "a@b=1=2",
+        "a@b=\0",
+        "a@b=é",
+    ],
+)
 def test_a_change_without_key_or_value_is_refused(name):
     with pytest.raises(BadInput, match="key=value"):
         plan.parse(name)
@@ -79,6 +97,38 @@ def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
     assert plan.dataset_row(paper, "cmid@imbalance=2.5,sample=0")["cut"] == {"imbalance": 2.5, "sample": 0}
 
 
+@pytest.mark.parametrize("cut", ["imbalance=9,train=9", "shots=4,train=9", "shots=4,imbalance=9", "sample=3"])
+def test_a_cut_that_contradicts_itself_or_cuts_nothing_is_refused(paper, cut):
+    with pytest.raises(BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, train at most"):
+        plan.dataset_row(paper, f"cmid@{cut}")
+
+
+@pytest.mark.parametrize(
+    "cut, plain",
+    [
+        ("dev=6,train=9", "train=9,dev=6"),
+        ("sample=1,shots=2", "shots=2,sample=1"),
+        ("imbalance=9.0", "imbalance=9"),
+    ],
+)
+def test_one_cut_has_one_name(paper, cut, plain):
+    with pytest.raises(BadInput, match=f"'cmid@{cut}' is written 'cmid@{plain}'"):
+        plan.dataset_row(paper, f"cmid@{cut}")
+    assert plan.dataset_row(paper, f"cmid@{plain}")["name"] == "cmid"
+
+
+def test_a_name_that_no_file_system_takes_is_refused():
+    with pytest.raises(BadInput, match="longer than 200 characters"):
+        plan.parse(f"prompt@loss={'x' * 200}")
+
+
+@pytest.mark.parametrize("key", ["title", "start"])
+def test_title_and_start_are_not_varied_after_an_at(paper, key):
+    with pytest.raises(BadInput, match=f"no setting {key}; known: "):
+        plan.settings(paper, replace(POINT, method=f"cls-tanh@{key}=prompt"))
+    assert plan.starts_of(paper, replace(POINT, method=f"cls-tanh@{key}=prompt")) == []
+
+
 def test_a_title_is_no_setting(paper):
     changed = config.merge(paper, {"methods": {"cls-tanh": {"title": "Another"}}})
     assert plan.settings(changed, POINT) == plan.settings(paper, POINT)
@@ -114,7 +164,7 @@ def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
         own_settings(path="a.csv", language="de")
     given = {"path": "a.csv", "language": "de", "template": "{text} {mask}", "max_length": 64}
     assert own_settings(**given)["template"] == "{text} {mask}"
-    with pytest.raises(BadInput, match="unknown language of mine's backbones 'de'; known: en, zh"):
+    with pytest.raises(BadInput, match="mine.backbones has none for 'de', .* data set 'own'; known: en, zh"):
         blocks.all_points(own(**given))
 
 
@@ -167,3 +217,71 @@ def test_the_demo_runs_five_methods_twice_on_what_ships():
 
 def test_the_mini_scale_runs_all_twelve_methods_three_times_on_four_sets():
     assert len(blocks.all_points(scale("mini"))) == 12 * 3 * 4
+
+
+def limited(*methods, **changes):
+    """The demo, running these methods only."""
+    return config.load(["config/demo.yaml"], {"protocols": {"glee": {"methods": list(methods)}}, **changes})
+
+
+def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in_tables_figures_and_claims():
+    demo = limited("cls-tanh", "prompt@keep=true")
+    points = blocks.all_points(demo)
+    assert {point.method for point in points} == {"cls-tanh", "prompt@keep=true"}
+    assert all(plan.settings(demo, point)["keep"] == ("@" in point.method) for point in points)
+    claim = blocks.shown(demo)["tables", "glee", "claims"]["claims"][0]
+    assert claim["datasets"] and claim["method"] == "prompt@keep=true" and claim["than"] == "cls-tanh"
+    both = limited("prompt@keep=true", "prompt", "cls-tanh")
+    assert len(blocks.all_points(both)) == 3 * 2
+
+
+def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
+    table = {
+        "make": {"glee": {"tables": ["table5"], "figures": []}},
+        "sets": {"few_shot": ["debian-sections"]},
+    }
+    with pytest.raises(
+        BadInput, match="table5 of glee has no run; name methods of it in protocols.glee.methods"
+    ):
+        blocks.all_points(limited("cls-tanh-eta", **table))
+    with pytest.raises(BadInput, match="table claims of glee has no run"):
+        blocks.all_points(limited("cls-tanh", make={"glee": {"tables": ["claims"], "figures": []}}))
+    statistics = {"make": {"glee": {"tables": ["table1"], "figures": ["figure1"]}}}
+    assert blocks.all_points(limited("cls-tanh", **statistics)) == []
+
+
+@pytest.mark.parametrize(
+    "method, start, said",
+    [
+        ({}, {"keep": True}, None),
+        ({}, {}, "keeps its head only; set keep: true in methods.first"),
+        ({}, {"keep": True, "head": "verbalizer", "input": "prompted"}, "has another head"),
+        ({}, {"keep": True, "norm": "fresh"}, "has another head"),
+        (
+            {"start": {"method": "first", "backbone": "bert-base-uncased"}},
+            {"keep": True},
+            "has another backbone",
+        ),
+        ({}, {"keep": True, "tuner": "frozen"}, "has a frozen body and keeps none, which tuner full needs"),
+        ({"tuner": "frozen"}, {"tuner": "frozen"}, None),
+        ({"tuner": "frozen"}, {}, "keeps its head only"),
+    ],
+)
+def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said):
+    rows = {"first": start, "second": {"start": {"method": "first"}, **method}}
+    changed = config.merge(paper, {"methods": rows})
+    second = replace(POINT, method="second")
+    if said is None:
+        return plan.check_start(changed, second)
+    with pytest.raises(BadInput, match=f"'second' starts from glee/.*/first/775, which {said}"):
+        config.check_settings(changed, [second])
+
+
+def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_sets():
+    choose = {"over": "lr", "values": [1.0e-3], "by": "recall/class:fonts"}
+    table = {"table2": {"metrics": ["f1/all", "f1/class:perl"], "winner": "f1/class:a/b", "choose": choose}}
+    demo = config.load(["config/demo.yaml"], {"papers": {"glee": {"tables": table}}})
+    everything = blocks.shown(demo)
+    name = everything["tables", "glee", "table2"]["datasets"][0]["dataset"]
+    assert blocks.classes_asked(everything, name) == ["a/b", "fonts", "perl"]
+    assert blocks.classes_asked(everything, "cmid") == []

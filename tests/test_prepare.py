@@ -57,6 +57,13 @@ def test_bad_input_ends_in_one_line_and_no_file(tmp_path):
     assert not out.exists()
 
 
+def test_a_class_that_a_score_names_must_be_one_of_the_data(tmp_path):
+    assert prepare({**mine(tmp_path), "asked": ["a", "c"]}, tmp_path)[0].returncode == 0
+    done, _ = prepare({**mine(tmp_path), "asked": ["a", "d"]}, tmp_path)
+    assert done.returncode == 2 and "'mine': no class d, which a table's score names" in done.stderr
+    assert "known: a, b, c" in done.stderr
+
+
 @pytest.mark.parametrize("out", [[], ["--out", ""], ["--out", "/"]])
 def test_without_a_place_to_write_prepare_says_so(tmp_path, out):
     command = [sys.executable, "-m", "tailprompt.prepare", "--dataset", "{}", "--raw", str(tmp_path)]

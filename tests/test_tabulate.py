@@ -201,6 +201,30 @@ def test_the_winner_is_ranked_on_dev_and_leads_on_test_with_an_interval(tmp_path
     assert f": f1/all {cell(long).ours:.1f} on test" in tex.notes[0] or "focal" in tex.notes[0]
 
 
+def test_a_score_may_be_of_one_class_to_show_to_choose_by_and_to_win_by(tmp_path):
+    name = "f1/class:tea & co_1"
+    spec = block("scores", metrics=["f1/all", name, "recall/class:earn"], average=True, winner=name)
+    spec["choose"] = {"over": "lr", "values": [0.001], "by": name}
+    spec["runs"] = [run | {"run": f"{run['method']}@lr=0.001"} for run in spec["runs"]]
+    long, tex, _ = scores(results(tmp_path, spec), spec)
+    assert cell(long, metric=name).n == 3 and cell(long, metric=name).p <= 1
+    assert "tea & co_1 F1" in [title for title, _ in tex.groups] + list(tex.heads)
+    assert any(name in note and "against" in note for note in tex.notes)
+
+
+def test_choosing_by_a_score_that_is_undefined_is_one_sentence():
+    rows = {
+        "split": "dev",
+        "score": "f1/few",
+        "dataset": "d",
+        "method": "m",
+        "run": ["a", "b"],
+        "value": np.nan,
+    }
+    with pytest.raises(BadInput, match="choose: f1/few of m is undefined on dev of d"):
+        records.choose(pd.DataFrame(rows), "f1/few")
+
+
 def test_a_winner_is_open_until_two_methods_are_run(tmp_path):
     spec = block("scores", **METRICS, winner="f1/all")
     gone = [("cls-tanh", seed) for seed in (1, 2, 3)]

@@ -64,8 +64,8 @@ def plan(arguments: list[str]) -> None:
     from tailprompt.forecast import forecast
 
     whole = config.load(configfiles("plan", arguments))
-    config.check_settings(whole, all_points(whole))
     config.check_files(whole)
+    config.check_settings(whole, all_points(whole))
     print(forecast(whole))
 
 

@@ -117,9 +117,10 @@ def t5(row: dict, where: str, pinned: dict) -> tuple[nn.Module, PreTrainedTokeni
     kind = AutoConfig.from_pretrained(where, **pinned).model_type
     if kind != "t5":
         raise other_family(where, kind, row)
-    return read(T5ForConditionalGeneration, row, where, pinned), AutoTokenizer.from_pretrained(
-        where, **pinned
-    )
+    model = read(T5ForConditionalGeneration, row, where, pinned)
+    tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    return model, tokenizer
 
 
 def vit(row: dict, where: str, pinned: dict) -> nn.Module:

@@ -18,6 +18,8 @@ from tailprompt.plan import (
     vary,
 )
 
+WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
+
 
 def expand(config: dict, spec: dict) -> dict:
     """A table's or figure's block with every choice of the scale filled in, as one JSON value.
@@ -57,11 +59,12 @@ def claims_of(config: dict, spec: dict) -> list[dict]:
     """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
     found = []
     for claim in spec.get("claims", []):
-        pair = [claim["method"], claim["than"]]
-        run = methods_of(config, {**spec, "methods": pair}) == pair
-        titles = {"method_title": title(config, pair[0]), "than_title": title(config, pair[1])}
-        rest = {key: value for key, value in claim.items() if key != "sets"}
-        found.append({**rest, **titles, "datasets": datasets_of(config, claim) if run else []})
+        run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
+        pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
+        titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
+        rest = {key: value for key, value in claim.items() if key != "sets"} | pair
+        datasets = datasets_of(config, claim) if all(run.values()) else []
+        found.append({**rest, **titles, "datasets": datasets})
     return found
 
 
@@ -111,10 +114,14 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
             spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
-            blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
-            if "claims" not in spec and not blocks[what, paper, name]["datasets"]:
-                place = f"{what[:-1]} {name} of {paper} has no data set"
-                raise BadInput(f"{place}; name some in sets.{spec.get('sets')}, or leave it out of make")
+            block = blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            place = f"{what[:-1]} {name} of {paper}"
+            if "claims" not in spec and not block["datasets"]:
+                wanted = f"name some in sets.{spec.get('sets')}"
+                raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
+            if block["kind"] not in WITHOUT_RUNS and not block["runs"]:
+                wanted = f"name methods of it in protocols.{spec['protocol']}.methods"
+                raise BadInput(f"{place} has no run; {wanted}, or leave it out of make")
     if not blocks:
         raise BadInput("make asks for no table and no figure")
     return blocks
@@ -130,3 +137,15 @@ def all_datasets(config: dict) -> list[str]:
     """Every data set of this scale, those without runs too."""
     named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
     return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))
+
+
+def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) -> list[str]:
+    """Classes of a data set that tables name in a score, as `f1/class:NAME`; everything: of `shown`."""
+    scores = set()
+    for block in everything.values():
+        if dataset in [row["dataset"] for row in block["datasets"]]:
+            scores |= {*block.get("metrics", []), block.get("winner"), block.get("choose", {}).get("by")}
+        claims = block.get("claims", [])
+        scores |= {claim.get("metric") for claim in claims if dataset in claim["datasets"]}
+    parts = [(score or "").partition("/class:") for score in scores]
+    return sorted(name for _, asks, name in parts if asks)

@@ -7,6 +7,7 @@ key; a list is replaced whole.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
 from pathlib import Path
@@ -45,14 +46,15 @@ ROWS = {  # where the row lies that a key names
 
 def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
     """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
-    given = [*((str(file), read(file)) for file in files), ("--config", values or {})]
-    if given[1:] and not any("scale" in layer for _, layer in given):
-        raise BadInput(f"{given[-2][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
-    own = [*SHARED, *papers(root), *([] if given[1:] else [SCALE])]
-    layers = [*((file, read(Path(root, file))) for file in own), *given]
+    given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
+    if given and not any("scale" in layer for _, layer in given + line):
+        raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
+    own = [*SHARED, *papers(root), *([] if given else [SCALE])]
+    layers = [*((file, read(Path(root, file))) for file in own), *given, *line]
     config = reduce(merge, (layer for _, layer in layers))
     check(config, layers, str(Path(root, SCHEMAS)))
     check_names(config, layers)
+    check_claims(config, layers)
     return config
 
 
@@ -122,22 +124,61 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
 
 
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first name that no row has, and at a set or protocol that nothing takes."""
+    """Raise BadInput at the first name that no row has, and at a set, protocol or method without use."""
     taken: dict[str, set[str]] = {"protocols": set(), "sets": set()}
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
+        rows = set(reduce(lambda part, key: part.get(key, {}), registry.split(":"), config))
+        rows -= {"default"} if registry == "methods" else set()
         for name in names:
-            if name not in config[registry]:
+            if name not in rows:
                 place = f"{origin(layers, [*path, name])}: '{name}' in {'.'.join(map(str, path))}"
-                raise BadInput(f"{place} is none of the {registry}; known: {known(config[registry])}")
+                raise BadInput(f"{place} is none of the {registry.replace(':', '.')}; known: {known(rows)}")
+    for name, row in config["protocols"].items():
+        listed = methods_listed(config, name)
+        for method in row.get("methods", []):
+            if not {method, plan.parse(method)[0]} & listed:
+                place = f"{origin(layers, ['protocols', name, 'methods'])}: '{method}' in protocols.{name}"
+                raise BadInput(f"{place}.methods is in no table or figure of {name}; there: {known(listed)}")
     for registry in ("protocols", "sets"):
         for name in sorted(config[registry].keys() - taken[registry]):
             place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
             raise BadInput(f"{place} is taken by no table, figure or start; taken: {known(taken[registry])}")
 
 
+def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first claim with another's id, or of a method against itself."""
+    for path, block in all_blocks(config):
+        ids = [claim["id"] for claim in block.get("claims", [])]
+        for claim in block.get("claims", []):
+            place = f"{origin(layers, [*path, 'claims'])}: claim '{claim['id']}' in {'.'.join(path)}"
+            if ids.count(claim["id"]) > 1:
+                raise BadInput(f"{place} is there twice; each needs an id of its own")
+            if claim["method"] == claim["than"]:
+                raise BadInput(f"{place} compares '{claim['method']}' with itself; name another in than")
+
+
+def all_blocks(config: dict) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """(place, block) of every table and figure."""
+    for paper, content in config["papers"].items():
+        for what in ("tables", "figures"):
+            for name, block in content.get(what, {}).items():
+                yield ("papers", paper, what, name), block
+
+
+def methods_listed(config: dict, protocol: str) -> set[str]:
+    """The methods that tables, figures and claims under a protocol list."""
+    here = [block for _, block in all_blocks(config) if block["protocol"] == protocol]
+    pairs = {claim[key] for block in here for claim in block.get("claims", []) for key in ("method", "than")}
+    return pairs.union(*(block.get("methods", []) for block in here))
+
+
 def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     """(place, names there, where their rows are) wherever the configuration names rows."""
+    yield ("make",), list(config["make"]), "papers"
+    for paper, limits in config["make"].items():
+        for what, names in limits.items():
+            yield ("make", paper, what), names, f"papers:{paper}:{what}"
     for name, row in config["backbones"].items():
         yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
     for name, row in config["pretraining"].items():
@@ -153,12 +194,10 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
             yield ("protocols", name, "cells", dataset), list(cells), "methods"
     for name, datasets in config["sets"].items():
         yield ("sets", name), [plan.parse(dataset)[0] for dataset in datasets], "datasets"
-    for paper, content in config["papers"].items():
-        for what in ("tables", "figures"):
-            for name, block in content.get(what, {}).items():
-                yield from named_in(block, "papers", paper, what, name)
-                for number, claim in enumerate(block.get("claims", [])):
-                    yield from named_in(claim, "papers", paper, what, name, "claims", number)
+    for path, block in all_blocks(config):
+        yield from named_in(block, *path)
+        for number, claim in enumerate(block.get("claims", [])):
+            yield from named_in(claim, *path, "claims", number)
 
 
 def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
@@ -199,6 +238,10 @@ def check_settings(
                 f"{where} backbone '{point.backbone}' is of the family {family}; "
                 f"it needs one of {known(MASKED)}"
             )
+        words = found[point].get("verbalizer")
+        if words and not Path(root, words).is_file():
+            raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
+        plan.check_start(config, point)
         if found[point]["input"] == "prompted":
             pieces(template_of(found[point]), paired=True, where=f"{where} template")
     return found
@@ -214,8 +257,15 @@ def validator(name: str, folder: str) -> Draft202012Validator:
     return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
 
 
+def pattern(_, wanted: str, value, schema: dict) -> Iterator[ValidationError]:
+    """JSON Schema's keyword, whose $ is the end; Python's also matches before a last line end."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", wanted), value):
+        yield ValidationError(f"{value!r} does not match {wanted!r}")
+
+
 Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and not a number for a number
     Draft202012Validator,
+    {"pattern": pattern},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
         {
             "integer": lambda _, value: type(value) is int,
@@ -227,7 +277,9 @@ Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and no
 
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:
     """The last file that says something at a place."""
-    return max(reversed([*layers]), key=lambda layer: depth(layer[1], path))[0]
+    found = max(reversed([*layers]), key=lambda layer: depth(layer[1], path))
+    files = [layer for layer in layers if layer[0] != "--config"]
+    return (found if depth(found[1], path) else files[-1])[0]
 
 
 def beside(config: dict, error: ValidationError) -> str:
@@ -262,9 +314,10 @@ def sentence(error: ValidationError) -> str:
     place = ".".join(map(str, error.absolute_path)) or "the top level"
     if "description" in error.schema:
         return f"{place}: {error.instance!r} is not {error.schema['description']}"
-    if error.validator == "additionalProperties":
+    if unknown(error):
         keys = ", ".join(f"'{key}'" for key in unknown(error))
-        return f"unknown key {keys} in {place}; known: {known(error.schema['properties'])}"
+        allowed = error.schema.get("properties") or error.validator_value
+        return f"unknown key {keys} in {place}; known: {known(allowed)}"
     if error.validator == "enum":
         return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
     if error.validator == "required":

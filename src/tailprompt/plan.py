@@ -3,12 +3,14 @@
 Standard library only, like `blocks` above it, which says what points each table and figure takes.
 
 A run is a point `protocol/backbone/dataset/method/seed`. `name@key=value,key=value` is a point of a
-sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word.
+sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word. Names become
+folders, so a value is plain: letters, digits and . _ + -.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from math import inf
 
@@ -20,7 +22,12 @@ DATA_KEYS = (
     "max_length",
     "verbalizer",
 )  # of a data set's row, seen by training
-CUTS = {"train": 1, "dev": 1, "test": 1, "shots": 1, "imbalance": 1, "sample": 0}  # the least of each
+# the least of each, in the order of a name
+CUTS = {"shots": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
+WAYS = {"shots", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
+UNVARIED = {"title", "start"}  # of a method's row, never after its @
+CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
+LONGEST = 200  # characters of a name: file systems take 255, and endings follow
 
 
 @dataclass(frozen=True, order=True)
@@ -48,13 +55,16 @@ class Point:
 def parse(name: str) -> tuple[str, dict]:
     """Split `name@key=value,...` into the name and its changes."""
     base, at, changes = name.partition("@")
-    pairs = [change.partition("=") for change in changes.split(",")] if at else []
-    wrong = [key for key, _, value in pairs if not key or not value or "/" in value]
+    pairs = changes.split(",") if at else []
+    wrong = [pair for pair in pairs if not CHANGE.fullmatch(pair)]
     if wrong:
         raise BadInput(
-            f"'{name}': after @ come key=value pairs separated by commas, without /, not '{wrong[0]}'"
+            f"{name!r}: after @ come key=value pairs separated by commas, values of letters, digits, . _ + "
+            f"and -, not {wrong[0]!r}; other values belong in a row of their own"
         )
-    found = {key: word(value) for key, _, value in pairs}
+    if len(name) > LONGEST:
+        raise BadInput(f"'{name}' is longer than {LONGEST} characters; shorter is a row of its own")
+    found = {key: word(value) for key, _, value in (pair.partition("=") for pair in pairs)}
     if len(found) < len(pairs):
         raise BadInput(f"'{name}' gives a key twice")
     return base, found
@@ -74,13 +84,6 @@ def vary(method: str, key: str, value) -> str:
     return f"{method}{',' if '@' in method else '@'}{key}={text}"
 
 
-def method_row(config: dict, method: str) -> dict:
-    """The settings a method states itself: its row over `default`, then what follows the @."""
-    base, changes = parse(method)
-    row = {**config["methods"]["default"], **named(config["methods"], base, "method")}
-    return {**row, **changes}
-
-
 def dataset_row(config: dict, dataset: str) -> dict:
     """A data set's row with its cut (`shots`, `sample`, `imbalance`, `train`, `dev`, `test`)."""
     base, cut = parse(dataset)
@@ -90,6 +93,15 @@ def dataset_row(config: dict, dataset: str) -> dict:
         if type(value) not in kinds or not least <= value < inf:
             of = "a number" if key == "imbalance" else "a whole number"
             raise BadInput(f"'{dataset}': {key} must be {of} from {least}, not {json.dumps(value)}")
+    if cut and len(WAYS & cut.keys()) > 1 or cut.keys() == {"sample"}:
+        raise BadInput(
+            f"'{dataset}': a cut takes one of {known(WAYS)} at most, dev and test with it or alone, "
+            "and sample beside any"
+        )
+    ordered = [(key, cut[key]) for key in CUTS if key in cut]
+    plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
+    if cut and dataset != f"{base}@{plain}":
+        raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
     return {"title": base, **row, "name": base, "cut": cut}
 
 
@@ -116,7 +128,13 @@ def recipe_row(config: dict, recipe: str) -> dict:
 def backbone_of(config: dict, protocol: str, dataset: str) -> str:
     """The protocol's backbone for the language of the data set."""
     language = dataset_row(config, dataset)["language"]
-    return named(config["protocols"][protocol]["backbones"], language, f"language of {protocol}'s backbones")
+    backbones = config["protocols"][protocol]["backbones"]
+    if language not in backbones:
+        raise BadInput(
+            f"protocols.{protocol}.backbones has none for '{language}', the language of data set "
+            f"'{dataset}'; known: {known(backbones)}"
+        )
+    return backbones[language]
 
 
 def settings(config: dict, point: Point) -> dict:
@@ -138,9 +156,10 @@ def settings(config: dict, point: Point) -> dict:
         **here,
         **there,
     }
-    unknown = set(changes) - set(merged)
+    varied = merged.keys() - UNVARIED
+    unknown = changes.keys() - varied
     if unknown:
-        raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(merged)}")
+        raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(varied)}")
     merged.update(changes)
     merged.pop("title", None)
     merged["language"] = dataset["language"]
@@ -165,7 +184,8 @@ def data_settings(config: dict, row: dict) -> dict:
 
 def start_of(config: dict, point: Point) -> Point | None:
     """The run whose weights this one begins from; coordinates it does not name are its own."""
-    start = method_row(config, point.method).get("start")
+    row = named(config["methods"], parse(point.method)[0], "method")
+    start = row.get("start", config["methods"]["default"].get("start"))
     return Point(**{**asdict(point), **start}) if start else None
 
 
@@ -177,6 +197,31 @@ def starts_of(config: dict, point: Point) -> list[Point]:
             raise BadInput(f"method '{chain[-1].method}' starts from {start.path}, which builds on it")
         chain.append(start)
     return chain[1:]
+
+
+def check_start(config: dict, point: Point) -> None:
+    """Raise BadInput where a run cannot go on from the weights that its start keeps."""
+    start = start_of(config, point)
+    if not start:
+        return
+    ours, theirs = settings(config, point), settings(config, start)
+    place = f"method '{point.method}' starts from {start.path}, which"
+    if start.backbone != point.backbone:
+        raise BadInput(f"{place} has another backbone than {point.backbone}")
+    heads = [
+        (
+            each["head"],
+            each["tied"] if each["head"] == "verbalizer" else (each["predictor"], each["norm"] == "none"),
+        )
+        for each in (ours, theirs)
+    ]
+    if heads[0] != heads[1]:
+        raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
+    trained = theirs["tuner"] != "frozen" or theirs["start"]
+    if trained and not theirs["keep"]:
+        raise BadInput(f"{place} keeps its head only; set keep: true in methods.{parse(start.method)[0]}")
+    if not trained and ours["tuner"] != "frozen":
+        raise BadInput(f"{place} has a frozen body and keeps none, which tuner {ours['tuner']} needs")
 
 
 def features_asked(config: dict, point: Point) -> list[str]:
@@ -219,6 +264,12 @@ def datasets_of(config: dict, spec: dict) -> list[str]:
 
 
 def methods_of(config: dict, spec: dict) -> list[str]:
-    """Methods of a block that this scale runs, in the block's order."""
-    limit = config["protocols"][spec["protocol"]].get("methods")
-    return [method for method in spec.get("methods", []) if limit is None or method in limit]
+    """Methods of a block that this scale runs, in the block's order.
+
+    Of the protocol's `methods`, `prompt@keep=true` stands for the block's `prompt` as `prompt` itself does.
+    """
+    methods, limit = spec.get("methods", []), config["protocols"][spec["protocol"]].get("methods")
+    if limit is None:
+        return methods
+    found = [entry for method in methods for entry in limit if method in (entry, parse(entry)[0])]
+    return list(dict.fromkeys(found))

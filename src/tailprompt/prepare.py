@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tailprompt import data, files
 from tailprompt.data import report, sources
-from tailprompt.errors import stage
+from tailprompt.errors import BadInput, known, stage
 
 
 def arguments() -> argparse.Namespace:
@@ -47,6 +47,9 @@ def main() -> None:
         return
     words = Path(row["verbalizer"]) if row.get("verbalizer") else None
     table, classes = data.load(row, paths, words=words)
+    if absent := set(row.get("asked", [])) - set(classes):
+        place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
+        raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
     about = report.describe(table, classes, row, dataset=name, sources=digests)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither

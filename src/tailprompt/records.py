@@ -47,6 +47,11 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
     return {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
 
 
+def groups(report: dict) -> dict[str, list[int]]:
+    """Class ids by the name that a test score gives them: of each group, and of each class by itself."""
+    return report["groups"]["test"] | {f"class:{name}": [i] for i, name in enumerate(report["classes"])}
+
+
 def record(folder: Path) -> dict | None:
     """A run's run.json, or None."""
     path = folder / "run.json"
@@ -80,6 +85,9 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
     dev = table[(table.split == "dev") & (table.score == by)]
     means = dev.groupby(["dataset", "method", "run"], sort=False).value.agg(["mean", "count"])
     cells = means.groupby(level=["dataset", "method"], sort=False)
+    for (dataset, method), part in cells:
+        if part["mean"].isna().all():
+            raise BadInput(f"choose: {by} of {method} is undefined on dev of {dataset}; take another")
     return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 

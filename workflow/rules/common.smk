@@ -16,8 +16,8 @@ try:
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     SHOWN = blocks.shown(config)
     POINTS = blocks.all_points(config)
-    SETTINGS = check_settings(config, POINTS)
     check_files(config)
+    SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
 except BadInput as error:
     raise WorkflowError(str(error)) from None
@@ -95,8 +95,9 @@ def raw_folder(wildcards):
 
 
 def dataset_json(wildcards):
-    """The row of a data set with its cut, as JSON."""
-    return as_json(plan.dataset_row(config, wildcards.dataset))
+    """The row of a data set with its cut, and with classes that it must have for a table's scores, as JSON."""
+    row, asked = plan.dataset_row(config, wildcards.dataset), blocks.classes_asked(SHOWN, wildcards.dataset)
+    return as_json({**row, "asked": asked} if asked else row)
 
 
 def backbone_json(wildcards):

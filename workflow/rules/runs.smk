@@ -55,7 +55,7 @@ rule score:
     conda:
         "../../envs/tables.yaml"
     shell:
-        "python -m tailprompt.score --run $(dirname {input.predictions:q}) --data {input.data:q} > {log:q} 2>&1"
+        'python -m tailprompt.score --run "$(dirname {input.predictions:q})" --data {input.data:q} > {log:q} 2>&1'
 
 
 rule runs:
@@ -74,4 +74,4 @@ rule scores:
     conda:
         "../../envs/tables.yaml"
     shell:
-        "python -m tailprompt.score --collect $(dirname {output:q}) > {log:q} 2>&1"
+        'python -m tailprompt.score --collect "$(dirname {output:q})" > {log:q} 2>&1'

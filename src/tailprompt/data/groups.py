@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tailprompt.errors import BadInput
+
 
 def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[int], list[int]]:
     """Class ids of head and tail, most frequent first.
@@ -30,6 +32,8 @@ def many_medium_few(counts: Sequence[int], *, many: int = 100, few: int = 20) ->
 
     The thresholds of Liu et al. (2019), Large-scale long-tailed recognition in an open world, section 4.
     """
+    if many < few:
+        raise BadInput(f"many ({many}) must be at least few ({few}), or a class would be in both")
     ids = range(len(counts))
     return {
         "many": [c for c in ids if counts[c] > many],

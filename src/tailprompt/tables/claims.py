@@ -55,7 +55,7 @@ def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
     gold, predicted = records.predictions(found)
     drawn, norms = {}, {}
     if gold is not None and names:
-        groups, classes = report["groups"]["test"], len(report["classes"])
+        groups, classes = records.groups(report), len(report["classes"])
         drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
     wanted = {
         m
@@ -136,7 +136,7 @@ def printed_effects(claim: dict, printed: pd.DataFrame) -> dict[str, float]:
     if column is None or part.empty:
         return {}
     wide = part.pivot(index="dataset", columns="method", values=column)
-    first, second = wide[claim["method"]], wide[claim["than"]]
+    first, second = (wide.get(claim[key], np.nan * wide.iloc[:, 0]) for key in ("method", "than"))
     with np.errstate(divide="ignore"):
         effects = first - second if statistic == "score" else np.log2(second / first)
     return effects[np.isfinite(effects)].to_dict()

@@ -16,7 +16,7 @@ def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> di
     if gold is None:
         return {}
     random = bootstrap.stream(report["dataset"])
-    groups, classes = report["groups"]["test"], len(report["classes"])
+    groups, classes = records.groups(report), len(report["classes"])
     drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
     results = {}
     for method in dict.fromkeys(method for method, _ in predicted if method != first):
@@ -45,7 +45,7 @@ def winner(table: pd.DataFrame, found: pd.DataFrame, spec: dict, report: dict) -
     score, dataset = spec["winner"], report["dataset"]
     part = table[(table.dataset == dataset) & (table.score == score)]
     means = part.groupby(["split", "method"]).value.agg(["mean", "count"])
-    dev = means.loc["dev"] if "dev" in means.index else means.iloc[:0]
+    dev = (means.loc["dev"] if "dev" in means.index else means.iloc[:0]).dropna()
     ranked = dev[dev["count"] == dev["count"].max()].sort_values("mean", ascending=False, kind="stable")
     if len(ranked) < 2:
         return f"Which method wins on {report['title']} is open: fewer than two have been run with all seeds."

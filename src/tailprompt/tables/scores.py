@@ -159,4 +159,4 @@ def numbers(one, best: pd.Series, heads: list[str]) -> list[Cell]:
 def metric_title(name: str) -> str:
     """A score's name for people: `f1/tail` is Tail F1."""
     metric, _, group = name.partition("/")
-    return f"{GROUPS.get(group, group)} {TITLES.get(metric, metric)}".strip()
+    return f"{GROUPS.get(group, group.removeprefix('class:'))} {TITLES.get(metric, metric)}".strip()
