@@ -57,7 +57,7 @@ def noise_spans(
     """Which ids are hidden: kept and hidden stretches in turn, a kept one first."""
     batch, length = tokens.shape
     hidden = max(1, round(rate * length))
-    spans = max(1, round(hidden / span))
+    spans = min(max(1, round(hidden / span)), length - hidden)  # each follows a kept stretch
     stretches = torch.stack(
         [
             segments(batch, length - hidden, spans, generator, tokens.device),
