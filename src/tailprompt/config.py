@@ -6,20 +6,17 @@ key; a list is replaced whole.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Iterator
-from functools import cache, reduce
+from functools import reduce
 from pathlib import Path
 
 import yaml
-from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
-from referencing import Registry, Resource
-from referencing.jsonschema import DRAFT202012
 
 from tailprompt import blocks, plan
 from tailprompt.errors import BadInput, known
+from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
 
 SHARED = (
@@ -61,33 +58,6 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
 def papers(root: str | Path) -> list[str]:
     """The papers' files, by name."""
     return [f"config/papers/{file.name}" for file in sorted(Path(root, "config/papers").glob("*.yaml"))]
-
-
-def read(path: str | Path) -> dict:
-    """One YAML file; raises BadInput where it is missing, not YAML, or not a mapping."""
-    try:
-        content = yaml.load(Path(path).read_text("utf-8"), OneOfEach)
-    except OSError as error:
-        raise BadInput(f"config file {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInput(f"config file {path}: {' '.join(str(error).split())}") from None
-    if not isinstance(content or {}, dict):
-        raise BadInput(f"config file {path}: must hold keys and values, not a {type(content).__name__}")
-    return content or {}
-
-
-class OneOfEach(yaml.SafeLoader):
-    """A loader that refuses a key given twice, of which YAML would silently keep the last."""
-
-    def construct_mapping(self, node, deep=False):
-        seen: list = []
-        for place, _ in node.value:
-            key = self.construct_object(place, deep=True)
-            if key in seen:
-                line = place.start_mark.line + 1
-                raise yaml.YAMLError(f"key '{key}' is given twice, the second time in line {line}")
-            seen.append(key)
-        return super().construct_mapping(node, deep)
 
 
 def merge(below: dict, above: dict) -> dict:
@@ -247,34 +217,6 @@ def check_settings(
     return found
 
 
-@cache
-def validator(name: str, folder: str) -> Draft202012Validator:
-    """The schema `name` of a folder, able to refer to its neighbours."""
-    schemas = {file.name: read(file) for file in sorted(Path(folder).glob("*.schema.yaml"))}
-    for schema in schemas.values():
-        del schema["$schema"]  # which would choose a validator that is not ours
-    resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
-    return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
-
-
-def pattern(_, wanted: str, value, schema: dict) -> Iterator[ValidationError]:
-    """JSON Schema's keyword, whose $ is the end; Python's also matches before a last line end."""
-    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", wanted), value):
-        yield ValidationError(f"{value!r} does not match {wanted!r}")
-
-
-Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and not a number for a number
-    Draft202012Validator,
-    {"pattern": pattern},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {
-            "integer": lambda _, value: type(value) is int,
-            "number": lambda _, value: type(value) in (int, float) and -math.inf < value < math.inf,
-        }
-    ),
-)
-
-
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:
     """The last file that says something at a place."""
     found = max(reversed([*layers]), key=lambda layer: depth(layer[1], path))
@@ -298,60 +240,3 @@ def depth(layer, path: list) -> int:
         except (KeyError, IndexError, TypeError):
             return step
     return len(path)
-
-
-def unknown(error: ValidationError) -> list[str]:
-    """The keys that an `additionalProperties` or `propertyNames` error refuses."""
-    if "propertyNames" in error.absolute_schema_path:
-        return [error.instance]
-    if error.validator != "additionalProperties":
-        return []
-    return [key for key in error.instance if key not in error.schema.get("properties", {})]
-
-
-def sentence(error: ValidationError) -> str:
-    """What is wrong and what is allowed, in one sentence."""
-    place = ".".join(map(str, error.absolute_path)) or "the top level"
-    if "description" in error.schema:
-        return f"{place}: {error.instance!r} is not {error.schema['description']}"
-    if unknown(error):
-        keys = ", ".join(f"'{key}'" for key in unknown(error))
-        allowed = error.schema.get("properties") or error.validator_value
-        return f"unknown key {keys} in {place}; known: {known(allowed)}"
-    if error.validator == "enum":
-        return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
-    if error.validator == "required":
-        missing = [key for key in error.validator_value if key not in error.instance]
-        return f"{place} lacks {', '.join(missing)}"
-    if error.validator == "oneOf":
-        ways = [" and ".join(way["required"]) for way in error.validator_value]
-        return f"{place} needs one of {', '.join(ways)}"
-    if error.validator == "type":
-        allowed = " or ".join(words(error.validator_value))
-        return f"{place} is {error.instance!r}, not {allowed}{hint(error.instance)}"
-    return f"{place}: {error.message}"
-
-
-def words(types: str | list[str]) -> list[str]:
-    """JSON's names of types, in the words of YAML's readers."""
-    plain = {
-        "object": "keys with values",
-        "array": "a list",
-        "string": "a word",
-        "boolean": "true or false",
-        "integer": "a whole number",
-        "number": "a finite number",
-    }
-    return [plain.get(name, name) for name in ([types] if isinstance(types, str) else types)]
-
-
-def hint(value) -> str:
-    """How to write the number that a word looks like: YAML 1.1 reads 1e-5 as a word."""
-    try:
-        found = isinstance(value, str) and math.isfinite(float(value))
-    except ValueError:
-        found = False
-    if not found:
-        return ""
-    misread = isinstance(yaml.safe_load(value), str)
-    return "; write 1.0e-5, not 1e-5" if misread else "; write it without quotes"
