@@ -71,6 +71,100 @@ def ldam(
     return F.cross_entropy(lowered, labels, reduction="none")
 
 
+def gcl(
+    logits: Logits,
+    labels: Labels,
+    counts: Counts,
+    *,
+    noise: float = 1.0,
+    logit_scale: float = 1.0,
+    epsilon: Logits | None = None,
+) -> PerExample:
+    """Cross-entropy of logits lowered at random, further for rarer classes (LPT Eqs. 6, 7; Li et al. 2022).
+
+    `logits` are already scaled by `logit_scale` (alpha), so the noise is scaled too, times `noise` (1 there).
+    epsilon: standard normal, drawn unless given. At LPT's scale of 20 it drowns cosines; there the released
+    form is the one to take.
+    """
+    return F.cross_entropy(clouded(logits, counts, noise, logit_scale, epsilon), labels, reduction="none")
+
+
+def asymmetric_gcl(
+    logits: Logits,
+    labels: Labels,
+    counts: Counts,
+    *,
+    noise: float = 1.0,
+    logit_scale: float = 1.0,
+    lambda_positive: float = 0.0,
+    lambda_negative: float = 4.0,
+    epsilon: Logits | None = None,
+) -> PerExample:
+    """GCL over all classes, weighted (1 - p)^lambda_positive at the label, p^lambda_negative elsewhere.
+
+    LPT Eq. 8, with the minus sign that it lacks in print. A large lambda_negative leaves the label's term
+    alone; with 0 the others count as much as the label, so it is not cross-entropy.
+    """
+    log_p = F.log_softmax(clouded(logits, counts, noise, logit_scale, epsilon), dim=-1)  # LPT Eq. 7
+    return asymmetric(log_p, labels, torch.ones_like(log_p), lambda_positive, lambda_negative)
+
+
+def asymmetric_gcl_as_released(
+    logits: Logits,
+    labels: Labels,
+    counts: Counts,
+    *,
+    noise: float = 0.5,
+    margin: float = 0.1,
+    logit_scale: float = 20.0,
+    smoothing: float = 0.1,
+    lambda_positive: float = 0.0,
+    lambda_negative: float = 4.0,
+    epsilon: Logits | None = None,
+) -> PerExample:
+    """What LPT's released code computes as A-GCL, on cosines times `logit_scale`.
+
+    A third of epsilon, at most 1, times `noise` for the rarest class and 0 for the largest; a margin on the
+    label; and label smoothing, without which other classes have no term: then, with lambda_positive 0, it
+    is GCL as Li et al. released it.
+    """
+    size = rarity(counts)
+    size = size / size.max().clamp(min=1e-12)
+    epsilon = torch.randn_like(logits) if epsilon is None else epsilon
+    label = F.one_hot(labels, len(counts))
+    lowered = logits - logit_scale * (noise * size * (epsilon / 3).abs().clamp(max=1) + margin * label)
+    weight = (1 - smoothing) * label + smoothing / len(counts)
+    return asymmetric(F.log_softmax(lowered, dim=-1), labels, weight, lambda_positive, lambda_negative)
+
+
+def rarity(counts: Counts) -> Counts:
+    """Log of how many times larger the largest class is: log n_max - log n."""
+    frequency = counts.clamp(min=1).log()
+    return frequency.max() - frequency
+
+
+def clouded(
+    logits: Logits, counts: Counts, noise: float, logit_scale: float, epsilon: Logits | None
+) -> Logits:
+    """alpha (s - noise (log n_max - log n) |epsilon|), with logits = alpha s (LPT Eq. 6)."""
+    epsilon = torch.randn_like(logits) if epsilon is None else epsilon
+    return logits - logit_scale * noise * rarity(counts) * epsilon.abs()
+
+
+def asymmetric(
+    log_p: Logits, labels: Labels, weight: Logits, lambda_positive: float, lambda_negative: float
+) -> PerExample:
+    """The sum of LPT Eq. 8, negated, each class's term times its weight.
+
+    1 - p of the label is the sum of the others, in logarithms: for lambda below 1 the slope of
+    (1 - p)^lambda is infinite at p = 1, where the released code's gradient is NaN.
+    """
+    label = F.one_hot(labels, log_p.shape[-1]).bool()
+    log_rest = log_p.masked_fill(label, -torch.inf).logsumexp(dim=-1, keepdim=True)
+    focus = torch.exp(torch.where(label, lambda_positive * log_rest, lambda_negative * log_p))
+    return -(weight * focus * log_p).sum(dim=-1)  # LPT Eq. 8
+
+
 LOSSES = {
     "cross_entropy": (cross_entropy, ()),
     "focal": (focal, ("gamma",)),
@@ -79,5 +173,11 @@ LOSSES = {
     "balanced_softmax": (balanced_softmax, ()),
     "class_balanced": (class_balanced, ("beta",)),
     "ldam": (ldam, ("margin", "logit_scale")),
+    "gcl": (gcl, ("noise", "logit_scale")),
+    "asymmetric_gcl": (asymmetric_gcl, ("noise", "logit_scale", "lambda_positive", "lambda_negative")),
+    "asymmetric_gcl_as_released": (
+        asymmetric_gcl_as_released,
+        ("noise", "margin", "logit_scale", "smoothing", "lambda_positive", "lambda_negative"),
+    ),
 }
 """Name -> the function and the settings it takes."""
