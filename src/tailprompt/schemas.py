@@ -29,7 +29,7 @@ def read(path: str | Path) -> dict:
     return content or {}
 
 
-class OneOfEach(yaml.SafeLoader):
+class OneOfEach(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """A loader that refuses a key given twice, of which YAML would silently keep the last."""
 
     def construct_mapping(self, node, deep=False):
