@@ -90,6 +90,11 @@ def test_the_checkpoint_loads_with_no_code_of_ours(made):
     assert len(tokenizer) == 300 and all(mark in tokenizer.all_special_tokens for mark in marks)
 
 
+def test_a_checkpoint_is_files_of_one_mode_and_nothing_else(made):
+    assert len({file.stat().st_mode for file in made[3].iterdir()}) == 1
+    assert not [file.name for file in made[3].iterdir() if file.name.startswith(".")]
+
+
 def test_the_checkpoint_scores_as_its_curve_says(made):
     recipe, tokenizer, packed, folder = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
@@ -148,7 +153,7 @@ def test_training_lowers_the_held_out_loss(tmp_path):
     task = tasks.build(recipe, tmp_path / "packed", pretrain.read_tokenizer(tokenizer), CPU)
     before = pretrain.held_out(task, recipe)["held_out_loss"]
     curve = pretrain.optimise(task, recipe, tmp_path / "state.pt", "key", "").curve
-    assert curve[-1]["held_out_loss"] < before - 0.5
+    assert curve[-1]["held_out_loss"] < before - 0.3
 
 
 def test_lm_adaptation_goes_on_from_its_start(tmp_path):

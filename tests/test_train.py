@@ -85,6 +85,10 @@ def test_features_of_an_unknown_class_are_refused_before_training(tmp_path, monk
         toy.run(tmp_path, "cls-tanh", epochs=1, features=["law", "sports"])
 
 
+def test_all_files_of_a_run_may_be_read_by_whom_one_may(made):
+    assert len({file.stat().st_mode for file in made.iterdir()}) == 1
+
+
 def test_the_same_run_twice_is_the_same_and_another_seed_is_not(made, tmp_path):
     again, other = (toy.run(tmp_path, "cls-tanh", seed=seed) for seed in (1, 2))
     pd.testing.assert_frame_equal(toy.scores(made), toy.scores(again))

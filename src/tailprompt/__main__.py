@@ -17,10 +17,23 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --h
   fetch    [--configfile FILE]   get all its data and weights now, for machines without network
   predict  RUN FILE              apply a finished run's folder to the texts of a file
   prepare | backbones | train | score | tabulate | draw   one stage, as the workflow calls it
+  vocabulary | pack | pretrain | card                     the stages that make a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
-STAGES = ("prepare", "backbones", "train", "score", "tabulate", "draw", "predict")
+STAGES = (
+    "prepare",
+    "backbones",
+    "vocabulary",
+    "pack",
+    "pretrain",
+    "card",
+    "train",
+    "score",
+    "tabulate",
+    "draw",
+    "predict",
+)
 
 
 def main() -> None:

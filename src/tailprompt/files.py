@@ -29,10 +29,12 @@ def whole(path: str | Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
+        mode = temporary.stat().st_mode
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
     try:
         yield temporary
+        os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
@@ -39,9 +40,7 @@ def pretrain(
     progress = optimise(task, recipe, folder / "state.pt", json.dumps([recipe, pack], sort_keys=True), name)
     write_model(task.model, folder, recipe)
     if tokenizer:
-        for file in ("tokenizer.json", "tokenizer_config.json"):
-            with whole(folder / file) as temporary:
-                shutil.copyfile(tokenizer / file, temporary)
+        copy_files(tokenizer, folder, ["tokenizer.json", "tokenizer_config.json"])
     with whole(folder / "curve.csv") as temporary:
         pd.DataFrame(progress.curve).to_csv(temporary, index=False)
     about = {
@@ -162,11 +161,21 @@ def held_out(task: Task, recipe: dict) -> dict[str, float]:
     return {"held_out_loss": loss, "held_out_accuracy": accuracy}
 
 
+def copy_files(source: Path, folder: Path, names: list[str]) -> None:
+    """Copy files of a folder to another, each whole."""
+    for name in names:
+        with whole(folder / name) as temporary:
+            shutil.copyfile(source / name, temporary)
+
+
 def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
     """float16 weights and their config: transformers' own form, or timm's."""
+    folder.mkdir(parents=True, exist_ok=True)
     model = model.half()
     if recipe["task"] != "classification":
-        model.save_pretrained(folder)
+        with TemporaryDirectory(dir=folder, prefix=".") as temporary:
+            model.save_pretrained(temporary)
+            copy_files(Path(temporary), folder, sorted(file.name for file in Path(temporary).iterdir()))
         return
     tensors = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
     with whole(folder / "model.safetensors") as temporary:
