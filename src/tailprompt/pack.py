@@ -82,11 +82,11 @@ def main() -> None:
     else:
         recipe = json_object(options.recipe, "--recipe", "pixels", "held_out")
         counts = pack_images(recipe, options.data, options.out)
-    digests = {file.name: sha256(file) for file in whole_files(options.data)}
+    digests = {file.name: sha256(file) for file in tables_of(options.data)}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
 
 
-def whole_files(source: Path) -> list[Path]:
+def tables_of(source: Path) -> list[Path]:
     """The corpus, or the tables of a folder of images; single images are too many to list."""
     return [source] if source.is_file() else sorted(source.glob("*.parquet"))
 

@@ -76,6 +76,16 @@ def shape_at(recipe: dict, step: int) -> tuple[int, int]:
     return recipe["batch"], recipe["length"]
 
 
+def answering(logits: Callable, place: int) -> dict[str, Callable]:
+    """Loss and score of logits, a row an id, that answer the ids at `place` of a batch."""
+    return {
+        "loss": lambda model, batch: cross_entropy(logits(model, batch), batch[place].flatten()),
+        "score": lambda model, batch: (
+            (logits(model, batch).argmax(-1) == batch[place].flatten()).float().mean()
+        ),
+    }
+
+
 def masked_language_model(recipe: dict, packed: Path, words, device: torch.device) -> Task:
     """BERT: [CLS] row [SEP], some ids hidden, and those are predicted."""
     config = BertConfig(vocab_size=len(words), pad_token_id=words.pad_token_id, **recipe["shape"])
@@ -111,8 +121,7 @@ def masked_language_model(recipe: dict, packed: Path, words, device: torch.devic
         model,
         train,
         fixed,
-        loss=lambda model, batch: cross_entropy(logits(model, batch), batch[2].flatten()),
-        score=lambda model, batch: (logits(model, batch).argmax(-1) == batch[2].flatten()).float().mean(),
+        **answering(logits, 2),
     )
 
 
@@ -144,8 +153,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
         model,
         train,
         fixed,
-        loss=lambda model, batch: cross_entropy(logits(model, batch), batch[1].flatten()),
-        score=lambda model, batch: (logits(model, batch).argmax(-1) == batch[1].flatten()).float().mean(),
+        **answering(logits, 1),
     )
 
 
