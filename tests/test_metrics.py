@@ -83,3 +83,23 @@ def test_r52_head_and_tail_give_the_papers_f1():
     # GLEE on R52, CLS-tuning with Tanh, from the authors' logs: one head class, 51 in the tail.
     head, tail = 98.98, 66.65
     assert round((1 * head + 51 * tail) / 52, 1) == 67.3
+
+
+def test_restricted_to_some_classes_the_others_cannot_win():
+    scores = np.array([[9.0, 1.0, 2.0, 0.0], [9.0, 3.0, 2.0, 0.0]])
+    assert metrics.restricted(scores, [3, 1, 2]).tolist() == [2, 1]
+    assert (metrics.restricted(scores, range(4)) == scores.argmax(1)).all()
+
+
+def test_any_right_class_counts_and_an_example_without_one_does_not():
+    predicted, answers = np.array([4, 5, 6, 7]), [[1, 4], [5], [], [8, 9]]
+    assert metrics.any_right(predicted, answers) == pytest.approx(2 / 3)
+    assert metrics.any_right(predicted, [[4], [5], [0], [7]]) == metrics.accuracy([4, 5, 0, 7], predicted)
+    assert metrics.any_right(predicted, [[]] * 4) is None
+
+
+def test_objectnets_two_denominators_differ_by_the_share_of_shared_classes():
+    random = np.random.default_rng(0)
+    predicted, answers = random.integers(0, 3, 18_574), random.integers(0, 3, (18_574, 1))
+    ours, theirs = (metrics.any_right(predicted, answers, out_of=total) for total in (None, 50_000))
+    assert ours / theirs == pytest.approx(50_000 / 18_574)

@@ -68,6 +68,28 @@ def spread(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
+def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
+    """The best of the allowed classes for each row of scores `[examples, classes]`.
+
+    ImageNet-A and -R have 200 of ImageNet's classes, ObjectNet 113: the others are no answer there.
+    """
+    ids = np.asarray(allowed)
+    return ids[np.asarray(scores)[:, ids].argmax(axis=1)]
+
+
+def any_right(
+    predicted: np.ndarray, answers: Sequence[Sequence[int]], *, out_of: int | None = None
+) -> float | None:
+    """Share of examples whose class is one of its right ones (ImageNet-ReaL, ObjectNet); None of no example.
+
+    An example without a right class is left out. out_of: a number to divide by instead, such as ObjectNet's
+    50,000, by which its own script divides the hits among the 18,574 images that ImageNet has a class for.
+    """
+    kept = [(guess, right) for guess, right in zip(predicted, answers, strict=True) if len(right)]
+    below = len(kept) if out_of is None else out_of
+    return sum(guess in right for guess, right in kept) / below if below else None
+
+
 def scores(
     gold: np.ndarray, predicted: np.ndarray, classes: Sequence[str], groups: Mapping[str, Sequence[int]]
 ) -> list[dict]:
