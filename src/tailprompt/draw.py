@@ -13,8 +13,8 @@ from pathlib import Path
 from tailprompt.errors import named, stage
 from tailprompt.figures import style
 from tailprompt.figures.class_distribution import class_distribution
-from tailprompt.figures.f1_by_frequency import f1_by_frequency
 from tailprompt.figures.features import features
+from tailprompt.figures.score_by_frequency import score_by_frequency
 from tailprompt.figures.weight_norms import weight_norms
 from tailprompt.files import json_object, whole
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 FIGURES = {
     "class_distribution": class_distribution,
-    "f1_by_frequency": f1_by_frequency,
+    "score_by_frequency": score_by_frequency,
     "features": features,
     "weight_norms": weight_norms,
 }

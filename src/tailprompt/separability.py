@@ -25,7 +25,7 @@ def centres(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray
 
 
 def inner(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """R_i, the mean Euclidean distance of a class's examples to its centre, `[classes]` (LPT, section 3.2)."""
+    """R_i, the mean Euclidean distance of examples to the centre of their class, `[classes]` (LPT, 3.2)."""
     away = np.linalg.norm(vectors - centres(vectors, labels, classes)[labels], axis=1)
     sizes = np.bincount(labels, minlength=classes)
     total = np.bincount(labels, weights=away, minlength=classes)
@@ -88,8 +88,8 @@ def statistics(
 ) -> dict[str, np.ndarray]:
     """Each statistic in every draw, `[draws]`; K-NN accuracies lie in [0, 1].
 
-    train, test: vectors `[n, width]` with labels `[n]`. examples: how often each draw takes each test example,
-    for K-NN; classes: how often it takes each class, for distances.
+    train, test: vectors `[n, width]` with labels `[n]`. examples: how often each draw takes each test
+    example, for K-NN; classes: how often it takes each class, for distances.
     """
     vectors, labels = test
     numbers = [int(name.removeprefix(KNN)) for name in names if name.startswith(KNN)]

@@ -20,7 +20,8 @@ def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, r
         *absent(found, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
-        *(f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")),
+        *data_notes(reports),
+        *spec.get("notes", []),
         *records.mixtures(found),
     ]
 
@@ -30,6 +31,11 @@ def origin(found: pd.DataFrame, spec: dict) -> str:
     backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
     seeds = ", ".join(map(str, spec["seeds"]))
     return f"Ours: {backbones} at scale {spec['scale']}, seeds {seeds}; points, mean with SD over n seeds."
+
+
+def data_notes(reports: dict) -> list[str]:
+    """What the rows of the data sets say of them."""
+    return [f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")]
 
 
 def legend(long: pd.DataFrame, spec: dict) -> list[str]:

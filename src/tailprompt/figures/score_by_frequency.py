@@ -16,7 +16,7 @@ from tailprompt.figures import style
 BINS = 7
 
 
-def f1_by_frequency(root: Path, spec: dict) -> Figure:
+def score_by_frequency(root: Path, spec: dict) -> Figure:
     """A panel for each data set, a line for each method."""
     if len(spec["methods"]) > len(style.LINES):
         raise BadInput(f"figure {spec['name']}: at most {len(style.LINES)} methods can be told apart")
