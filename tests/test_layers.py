@@ -10,9 +10,9 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
-    "files schemas template matching separability",
+    "files schemas template matching separability tuning",
     "plan losses samplers metrics inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap encode pack prepare records score tasks tuners typeset vocabulary",
+    "backbones blocks bootstrap encode images pack prepare records score tasks tuners typeset vocabulary",
     "config forecast",
     "heads claims loop",
     "compose figures tables",

@@ -60,6 +60,22 @@ class Backbone:
         return self.transform[-1]
 
 
+@dataclass(frozen=True)
+class VisionBackbone:
+    """A vision transformer of timm without its classifier, and the images that it takes.
+
+    size: pixels a side. mean, std: of each channel, of values from 0 to 1.
+    """
+
+    body: nn.Module
+    width: int
+    depth: int
+    size: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    initializer_range: float = 0.02
+
+
 def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
     """Body, head transform, decoder and usable positions of a BertForMaskedLM."""
     head = model.cls.predictions
@@ -77,7 +93,7 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
 
 
 def load(row: dict):
-    """What a row of `config/backbones.yaml` offers, in float32: a Backbone, a T5 and its tokenizer, a ViT."""
+    """What a row of `config/backbones.yaml` offers, in float32: a (Vision)Backbone, or T5 and tokenizer."""
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
@@ -123,15 +139,49 @@ def t5(row: dict, where: str, pinned: dict) -> tuple[nn.Module, PreTrainedTokeni
     return model, tokenizer
 
 
-def vit(row: dict, where: str, pinned: dict) -> nn.Module:
-    """A ViT of timm with its pretrained head; of the hub, its pinned revision."""
+def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
+    """A ViT of timm (of the hub, its pinned revision), for images of `size` pixels where the row says so.
+
+    Positions are resampled to that size. Raises BadInput for a model whose features are not those of its
+    class token after a final norm, or whose blocks are not plain ones: prompts could not go in.
+    """
     import timm  # takes a second that text never needs
+    from timm.data import resolve_model_data_config
 
     revision = f"@{pinned['revision']}" if pinned else ""
-    model = timm.create_model(f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}", pretrained=True)
-    if not isinstance(model, timm.models.VisionTransformer):
+    place = f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}"
+    resized = {"img_size": row["size"]} if "size" in row else {}
+    model = timm.create_model(place, pretrained=True, **resized)  # with its classifier: no tensor may lack
+    if type(model) is not timm.models.VisionTransformer:
         raise other_family(where, type(model).__name__, row)
-    return model
+    if departure := not_plain(model):
+        raise BadInput(f"backbone {where} {departure}; take a ViT with class token, final norm, plain blocks")
+    model.reset_classifier(0)
+    (height, width), patch = model.patch_embed.img_size, model.patch_embed.patch_size[0]
+    if height != width or height % patch:
+        raise BadInput(
+            f"backbone {where}: images of {height} x {width} pixels are not square of whole patches; "
+            f"set size in its row to a multiple of {patch}"
+        )
+    stated = resolve_model_data_config(model)
+    return VisionBackbone(
+        model, model.embed_dim, len(model.blocks), height, tuple(stated["mean"]), tuple(stated["std"])
+    )
+
+
+def not_plain(model: nn.Module) -> str:
+    """What of a timm ViT keeps prompts out of its attention or its features out of reach, or nothing."""
+    from timm.models.vision_transformer import Attention, Block
+
+    if model.global_pool != "token" or isinstance(model.norm, nn.Identity):
+        return "does not end in a class token after a final norm"
+    for layer in model.blocks:
+        attention = getattr(layer, "attn", None)
+        extra = [getattr(attention, part, None) for part in ("norm", "gate")]
+        plain = all(part is None or isinstance(part, nn.Identity) for part in extra)
+        if type(layer) is not Block or type(attention) is not Attention or not plain:
+            return f"has blocks ({type(layer).__name__}, {type(attention).__name__}) of another kind"
+    return ""
 
 
 def other_family(where: str, found: str, row: dict) -> BadInput:

@@ -5,24 +5,33 @@ Training and prediction both build here what a run's settings say.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt.backbones import Backbone
+from tailprompt import tuning
+from tailprompt.backbones import Backbone, VisionBackbone
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
-from tailprompt.heads import Linear, Verbalizer, scale_by_norm
+from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
 from tailprompt.template import template_of
 from tailprompt.tuners import TUNERS
+from tailprompt.tuners.vision import prompted
 
-# what composing a run and encoding its rows always reads
+# what composing a run and encoding its rows always reads, of texts and of images
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
+HEAD_OF_IMAGES = ("dropout", "predictor", "logit_scale")
+SETTINGS_OF_IMAGES = (
+    *tuning.SETTINGS,
+    *HEAD_OF_IMAGES,
+    *("head", "eta", "eta_bias", "start", "precision", "test_zoom", "views"),
+)
 
 
 class Model(nn.Module):
@@ -39,20 +48,85 @@ class Model(nn.Module):
         return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), batch["position"]])
 
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
-        logits = self.head.logits(self.features(batch))
-        if self.training or not self.eta:
-            return logits
-        return scale_by_norm(
-            logits, self.head.class_vectors(), self.head.bias(), self.eta, divide_bias=self.eta_bias
-        )
+        return class_logits(self, self.features(batch))
 
 
-def compose(backbone: Backbone, settings: dict, *, words: list[list[int]]) -> Model:
-    """The model of a run's settings. words: token ids of each class's word."""
-    named(TUNERS, settings["tuner"], "tuner")(backbone.body)
-    head = named(HEADS, settings["head"], "head")(backbone, settings, words)
+class ImageModel(nn.Module):
+    """The same for images: pixels [batch, 3, size, size], or in evaluation [batch, views, 3, size, size].
+
+    body: a PromptedViT. Logits, and features, are the mean over an image's views.
+    """
+
+    def __init__(self, body: nn.Module, head: nn.Module, *, eta: float = 0.0, eta_bias: bool = False):
+        super().__init__()
+        self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
+
+    @property
+    def new(self) -> set[str]:
+        """What a run to start from need not hold: all that learns but shared prompts and the head."""
+        return {
+            name
+            for name, value in self.named_parameters()
+            if value.requires_grad and name.startswith("body.") and name != "body.prompts"
+        }
+
+    def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
+        """What the predictor sees."""
+        return over_views(self.seen, batch["pixels"])
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
+        """Logits; in training, and where the tuner has keys, with what LPT Eq. 5 adds for each example."""
+        if not self.training:
+            return over_views(self.judged, batch["pixels"])
+        tuned = self.body(batch["pixels"])
+        logits = class_logits(self, self.head.features(tuned.features))
+        return logits if tuned.match is None else (logits, tuned.match)
+
+    def seen(self, pixels: Float[Tensor, "batch 3 size size"]) -> Float[Tensor, "batch width"]:
+        """Features of single views."""
+        return self.head.features(self.body(pixels).features)
+
+    def judged(self, pixels: Float[Tensor, "batch 3 size size"]) -> Float[Tensor, "batch classes"]:
+        """Logits of single views."""
+        return class_logits(self, self.seen(pixels))
+
+    def chosen(self, batch: dict[str, Tensor]) -> Int[Tensor, "batch chosen"] | None:
+        """The group prompts of each image, the best first; of its last view, which is the middle."""
+        pixels = batch["pixels"]
+        return self.body(pixels[:, -1] if pixels.ndim == 5 else pixels).chosen
+
+
+def over_views(apply: Callable[[Tensor], Tensor], pixels: Tensor) -> Float[Tensor, "batch outputs"]:
+    """The mean of `apply` over the views of each image, where it has several."""
+    if pixels.ndim == 4:
+        return apply(pixels)
+    return apply(pixels.flatten(0, 1)).unflatten(0, pixels.shape[:2]).mean(1)
+
+
+def class_logits(
+    model: Model | ImageModel, features: Float[Tensor, "batch width"]
+) -> Float[Tensor, "batch classes"]:
+    """Logits; in evaluation divided by weight norms to the power `eta`."""
+    head, logits = model.head, model.head.logits(features)
+    if model.training or not model.eta:
+        return logits
+    return scale_by_norm(logits, head.class_vectors(), head.bias(), model.eta, divide_bias=model.eta_bias)
+
+
+def compose(
+    backbone: Backbone | VisionBackbone, settings: dict, *, words: list[list[int]]
+) -> Model | ImageModel:
+    """The model of a run's settings. words: token ids of each class's word, of images empty."""
+    norms = {"eta": settings["eta"], "eta_bias": settings["eta_bias"]}
+    if isinstance(backbone, VisionBackbone):
+        tuning.check(settings, depth=backbone.depth, size=backbone.size)
+        body = prompted(backbone.body, **{key: settings[key] for key in tuning.SETTINGS})
+        head = named(HEADS_OF_IMAGES, settings["head"], "head of images")(backbone, settings, words)
+        return ImageModel(body, head, **norms)
+    named(TUNERS, settings["tuner"], "tuner of texts")(backbone.body)
+    head = named(HEADS, settings["head"], "head of texts")(backbone, settings, words)
     head.requires_grad_(True)
-    return Model(backbone.body, head, eta=settings["eta"], eta_bias=settings["eta_bias"])
+    return Model(backbone.body, head, **norms)
 
 
 def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear:
@@ -62,6 +136,15 @@ def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear
 
 def verbalizer(backbone: Backbone, settings: dict, words: list[list[int]]) -> Verbalizer:
     return Verbalizer(backbone, words, tied=settings["tied"])
+
+
+def predictor(backbone: VisionBackbone, settings: dict, words: list[list[int]]) -> Predictor:
+    return Predictor(
+        backbone.width,
+        len(words),
+        initializer_range=backbone.initializer_range,
+        **{key: settings[key] for key in HEAD_OF_IMAGES},
+    )
 
 
 def word_ids(
@@ -88,18 +171,28 @@ def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Exam
     )
 
 
-def load_trained(model: Model, run: Path, *, started: bool = False) -> None:
+def load_trained(
+    model: Model | ImageModel, run: Path, *, started: bool = False, new: Collection[str] = ()
+) -> None:
     """Load a run's weights; raises BadInput unless they hold all that this model trains.
 
-    started: the run began from another run's weights, so that nothing of it is as in the checkpoint.
+    started: the run began from another run's weights, so that what it did not train may be the other's (but
+    for the layers of a ViT). new: tensors that begin in this run, so that one to start from may lack them.
     """
     path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
     shapes = {name: value.shape for name, value in model.state_dict().items()}
-    needed = {name for name, value in model.named_parameters() if value.requires_grad or started}
-    absent = needed - set(weights)
+    of_checkpoint = "body.vit." if isinstance(model, ImageModel) else ()
+    needed = {
+        name
+        for name, value in model.named_parameters()
+        if value.requires_grad or (started and not name.startswith(of_checkpoint))
+    }
+    absent = needed - set(weights) - set(new)
+    if "body.prompts" in absent:
+        raise BadInput(f"{path} has no prompts; name a run of tuner: prompts in start")
     if any(name.startswith("body.") for name in absent):
         raise BadInput(
             f"{path} holds the head without its body; set keep: true in the row of the run's method "
@@ -119,3 +212,4 @@ def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float
 
 
 HEADS = {"linear": linear, "verbalizer": verbalizer}
+HEADS_OF_IMAGES = {"predictor": predictor}

@@ -1,7 +1,8 @@
 """What turns the vector at one position into class logits.
 
 GLEE section 2.2: the CLS head over [CLS] (`Linear`), and the pretrained masked-language-model head over
-[MASK] (`Verbalizer`). Both have `logits(features)`, `features(hidden)` and `class_vectors()`.
+[MASK] (`Verbalizer`). LPT section 4.1: the classifier over an image's class token (`Predictor`). All have
+`logits(features)`, `features(hidden)`, `class_vectors()` and `bias()`.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ class Linear(nn.Module):
 
     def logits(self, features: Hidden) -> Logits:
         if self.cosine:
-            return self.logit_scale * F.linear(
-                F.normalize(features, dim=-1), F.normalize(self.class_vectors(), dim=-1)
-            )
+            return self.logit_scale * cosine(features, self.class_vectors())
         return self.predictor(features)
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
@@ -64,6 +63,51 @@ class Linear(nn.Module):
 
     def bias(self) -> Float[Tensor, " classes"]:
         return torch.zeros_like(self.predictor.bias) if self.cosine else self.predictor.bias
+
+
+class Predictor(nn.Module):
+    """dropout -> predictor: linear, or cosine with `logit_scale` and without bias (LPT section 4.1).
+
+    initializer_range: deviation of a linear one's weights. Vectors of a cosine one start at length 1 (code
+    of LPT). Logits are in float32 under autocast too: bfloat16 tells no 20 from 20.05.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        classes: int,
+        *,
+        dropout: float = 0.1,
+        predictor: str = "cosine",
+        logit_scale: float = 20.0,
+        initializer_range: float = 0.02,
+    ):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.cosine, self.logit_scale = predictor == "cosine", logit_scale
+        self.predictor = nn.Linear(width, classes, bias=not self.cosine)
+        nn.init.normal_(self.predictor.weight, std=initializer_range)
+        if self.cosine:
+            self.predictor.weight.data = F.normalize(self.predictor.weight.data, dim=-1)
+        else:
+            nn.init.zeros_(self.predictor.bias)
+
+    def features(self, hidden: Hidden) -> Hidden:
+        """What the predictor sees."""
+        return self.dropout(hidden)
+
+    def logits(self, features: Hidden) -> Logits:
+        with torch.autocast(features.device.type, enabled=False):
+            if self.cosine:
+                return self.logit_scale * cosine(features.float(), self.class_vectors())
+            return self.predictor(features.float())
+
+    def class_vectors(self) -> Float[Tensor, "classes width"]:
+        return self.predictor.weight
+
+    def bias(self) -> Float[Tensor, " classes"]:
+        vectors = self.class_vectors()
+        return vectors.new_zeros(len(vectors)) if self.cosine else self.predictor.bias
 
 
 class Verbalizer(nn.Module):
@@ -105,6 +149,11 @@ class Verbalizer(nn.Module):
 
     def bias(self) -> Float[Tensor, " classes"]:
         return self.share @ self.token_bias
+
+
+def cosine(features: Hidden, vectors: Float[Tensor, "classes width"]) -> Logits:
+    """Cosine of the angle between features and class vectors."""
+    return F.linear(F.normalize(features, dim=-1), F.normalize(vectors, dim=-1))
 
 
 def scale_by_norm(
