@@ -156,9 +156,6 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     for name, row in config["pretraining"].items():
         if "start" in row:
             yield ("pretraining", name, "start"), [row["start"]], "pretraining"
-    for name, row in config["datasets"].items():
-        if "trained_on" in row:
-            yield ("datasets", name, "trained_on"), [plan.parse(row["trained_on"])[0]], "datasets"
     for name, row in config["methods"].items():
         yield from named_in(row.get("start") or {}, "methods", name, "start")
     for name, row in config["protocols"].items():

@@ -77,17 +77,10 @@ def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
     return ids[np.asarray(scores)[:, ids].argmax(axis=1)]
 
 
-def any_right(
-    predicted: np.ndarray, answers: Sequence[Sequence[int]], *, out_of: int | None = None
-) -> float | None:
-    """Share of examples whose class is one of its right ones (ImageNet-ReaL, ObjectNet); None of no example.
-
-    An example without a right class is left out. out_of: a number to divide by instead, such as ObjectNet's
-    50,000, by which its own script divides the hits among the 18,574 images that ImageNet has a class for.
-    """
-    kept = [(guess, right) for guess, right in zip(predicted, answers, strict=True) if len(right)]
-    below = len(kept) if out_of is None else out_of
-    return sum(guess in right for guess, right in kept) / below if below else None
+def folded(predicted: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.ndarray) -> np.ndarray:
+    """Predictions in which any right class of an example (ImageNet-ReaL, ObjectNet) stands as its label."""
+    right = [guess in classes for guess, classes in zip(predicted, accepted, strict=True)]
+    return np.where(right, labels, predicted)
 
 
 def scores(

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from tailprompt import plan
+from tailprompt.answers import answers
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
 
@@ -93,11 +94,12 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
     return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 
-def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
+def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
     """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
     gold, order, predicted = None, None, {}
     for run in found[found.there].itertuples():
-        table = read_parquet(run.folder / "predictions.parquet", "id", "split", "label", "prediction")
+        data = run.folder.parents[4] / "data" / f"{run.dataset}.parquet"
+        table = answers(run.folder, data, report)
         table = table[table.split == "test"].sort_values("id")
         if order is not None and not np.array_equal(order, table.id.to_numpy()):
             raise BadInput(

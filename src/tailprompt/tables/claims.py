@@ -60,7 +60,7 @@ def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
     scored = about["score"] + about["seed_spread"]
     names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     random = bootstrap.stream(report["dataset"])
-    gold, predicted = records.predictions(found)
+    gold, predicted = records.predictions(found, report)
     drawn = {}
     if gold is not None and names:
         groups, classes = records.groups(report), len(report["classes"])
