@@ -15,7 +15,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
     "vocabulary",
     "config forecast",
-    "heads claims loop",
+    "heads claims loop parameters",
     "compose figures tables",
     "draw predict pretrain tabulate train",
     "__main__",

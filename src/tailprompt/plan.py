@@ -272,8 +272,12 @@ def taking_vectors(spec: dict) -> list[dict]:
 
 def asks(config: dict, spec: dict, point: Point) -> bool:
     """Whether a block takes this run."""
-    same = spec["protocol"] == point.protocol and spec.get("seed", point.seed) == point.seed
-    return same and point.dataset in datasets_of(config, spec) and point.method in methods_of(config, spec)
+    if point.protocol != spec["protocol"] or spec.get("seed", point.seed) != point.seed:
+        return False
+    if point.dataset not in datasets_of(config, spec) or point.method not in methods_of(config, spec):
+        return False
+    usual = backbone_of(config, point.protocol, point.dataset)
+    return point.backbone in spec.get("backbones", [usual])
 
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:

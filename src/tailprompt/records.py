@@ -98,7 +98,7 @@ def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tup
     """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
     gold, order, predicted = None, None, {}
     for run in found[found.there].itertuples():
-        data = run.folder.parents[4] / "data" / f"{run.dataset}.parquet"
+        data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
         table = answers(run.folder, data, report)
         table = table[table.split == "test"].sort_values("id")
         if order is not None and not np.array_equal(order, table.id.to_numpy()):

@@ -8,17 +8,25 @@ import numpy as np
 import pandas as pd
 
 from tailprompt import metrics, records
+from tailprompt.parameters import counted
 from tailprompt.sheet import Sheet
 from tailprompt.tables.comparison import gains, winners
 from tailprompt.tables.layout import Measure, layout
 from tailprompt.tables.notes import remarks
-from tailprompt.tables.parameters import MEASURES, NOTE, counted
 
 AVERAGE = "avg"
 TITLES = {"accuracy": "Accuracy", "f1": "F1", "precision": "Precision", "recall": "Recall"}
 GROUPS = {"all": "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
 AS_RELEASED = "-as-released"
 NAMES = ["dataset", "method", "metric"]
+PARAMETERS = {
+    f"parameters/{kind}": Measure(title, 2, None)
+    for kind, title in (("tuned", "Tuned (M)"), ("pool", "Pool (M)"), ("total", "Total (M)"))
+}
+COUNTED = (
+    "Parameters in millions. Tuned: without the classifier, with the prompts of the run that a run starts "
+    "from and with the keys of a prompt pool, which LPT does not count. Total: with our classifier."
+)
 TESTED = ("gain", "low", "high", "p")
 
 
@@ -33,12 +41,12 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     long = with_comparison(long, found, spec, reports)
     if spec.get("average") and len(reports) > 1:
         long = pd.concat([long, average(long, spec, reports)], ignore_index=True)
-    measures = {name: MEASURES[name] for name in long.metric.unique() if name in MEASURES}
+    measures = {name: PARAMETERS[name] for name in long.metric.unique() if name in PARAMETERS}
     measures |= {name: Measure(metric_title(name)) for name in spec["metrics"]}
     long, shown = with_others(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported)
     notes = [*winners(table, found, spec, reports), *remarks(found, chosen, long, spec, reports)]
-    notes += [NOTE] if "parameters" in spec else []
+    notes += [COUNTED] if "parameters" in spec else []
     names = {name: reports[name]["title"] if name in reports else "Average" for name in long.dataset.unique()}
     by_metric, by_dataset = (
         layout(long, measures, names, shown, notes, outer) for outer in ("metric", "dataset")

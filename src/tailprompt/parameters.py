@@ -1,4 +1,4 @@
-"""How many parameters a run tunes, from what it wrote: columns of LPT Tables 1, 3, 12 and 17, in millions."""
+"""How many parameters a run tunes and holds, from what it wrote."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ import pandas as pd
 
 from tailprompt import records
 from tailprompt.plan import Point
-from tailprompt.tables.layout import Measure
-
-NOTE = (
-    "Parameters in millions. Tuned: without the classifier, with the prompts of the run that a run starts "
-    "from and with the keys of a prompt pool, which LPT does not count. Total: with our classifier."
-)
 
 
 def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
@@ -30,7 +24,10 @@ def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
 
 
 def in_run(folder: Path, run: dict) -> dict[str, float]:
-    """Millions of parameters of a run by kind."""
+    """Millions of parameters by kind: `tuned` without the classifier, in the prompt `pool`, in `total`.
+
+    run: what run.json says.
+    """
     tensors = tuned(folder, run)
     counts = {"tuned": sum(tensors.values()), "pool": tensors.get("body.pool", 0), "total": run["total"]}
     return {kind: count / 1e6 for kind, count in counts.items()}
@@ -50,9 +47,3 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
         before = folder.parents[4] / Point(**{**run["point"], **start}).path
         return tuned(before, records.record(before)) | outside
     return outside
-
-
-MEASURES = {
-    f"parameters/{kind}": Measure(title, 2, None)
-    for kind, title in (("tuned", "Tuned (M)"), ("pool", "Pool (M)"), ("total", "Total (M)"))
-}
