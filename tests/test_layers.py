@@ -15,7 +15,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "backbones blocks bootstrap encode images pack prepare records score tasks tuners typeset vocabulary",
     "config forecast",
     "heads claims loop",
-    "compose figures tables",
+    "compose objective figures tables",
     "draw predict pretrain tabulate train",
     "__main__",
 ]

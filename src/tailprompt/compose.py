@@ -14,23 +14,27 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt import tuning
+from tailprompt import images, tuning
 from tailprompt.backbones import Backbone, VisionBackbone
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
 from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
+from tailprompt.images import Images
 from tailprompt.template import template_of
 from tailprompt.tuners import TUNERS
 from tailprompt.tuners.vision import prompted
 
 # what composing a run and encoding its rows always reads, of texts and of images
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
+VIEWS = ("test_zoom", "views")
+VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
 HEAD_OF_IMAGES = ("dropout", "predictor", "logit_scale")
 SETTINGS_OF_IMAGES = (
     *tuning.SETTINGS,
     *HEAD_OF_IMAGES,
-    *("head", "eta", "eta_bias", "start", "precision", "test_zoom", "views"),
+    *VIEWS,
+    *("head", "eta", "eta_bias", "start", "precision"),
 )
 
 
@@ -168,6 +172,23 @@ def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Exam
         template=template_of(settings),
         max_length=settings["max_length"],
         positions=backbone.positions,
+    )
+
+
+def view_rows(
+    table: pd.DataFrame, backbone: VisionBackbone, settings: dict, pixels: Path, *, training: bool
+) -> Images:
+    """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
+    wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
+    return images.read(
+        pixels,
+        table,
+        training=training,
+        size=backbone.size,
+        mean=backbone.mean,
+        std=backbone.std,
+        tokens=backbone.tokens,
+        **{key: settings[key] for key in wanted},
     )
 
 
