@@ -1,10 +1,12 @@
 """Loaders of every source format, splits, cuts, and what is refused."""
 
+import hashlib
 import json
 import lzma
 import random
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -281,6 +283,36 @@ def test_an_imbalance_is_reached_as_near_as_whole_rows_allow(counts, ratio):
     kept = splits.exponential(counts, ratio)
     assert all(k <= n for n, k in zip(counts, kept, strict=True))
     assert (min(kept) - 0.51) * ratio <= max(kept) <= (min(kept) + 0.51) * ratio + 1
+
+
+@pytest.mark.parametrize(
+    "imbalance, total, last, digest",
+    [
+        (10, 19_573, 50, "80ae85f231121ab2b39af218175ce971"),
+        (50, 12_608, 10, "51a71813ba056ff0a4929f1882c01a94"),
+        (100, 10_847, 5, "ae7f61f36fdcbab6039b570614e16738"),
+        (200, 9_502, 2, "faab90ff368132f91bf236cae32384cd"),
+    ],
+)
+def test_cifar100_lt_has_the_published_counts(imbalance, total, last, digest):
+    kept = splits.cut(canonical([500] * 100), {"imbalance": imbalance}, 100, draw="ldam")
+    counts = kept["label"].value_counts().sort_index().tolist()
+    assert len(kept) == total and counts[0] == 500 and counts[-1] == last
+    assert hashlib.md5(",".join(map(str, counts)).encode()).hexdigest() == digest
+
+
+def test_cifar100_lt_keeps_the_rows_that_numpys_global_generator_would():
+    table = pd.concat([canonical([50] * 4), canonical([3] * 4, "test")], ignore_index=True)
+    table = table.iloc[np.random.default_rng(0).permutation(len(table))].reset_index(drop=True)
+    kept = splits.cut(table, {"imbalance": 10, "sample": 7}, 4, draw="ldam")
+    np.random.seed(7)
+    wanted = []
+    for c, n in enumerate([50, 23, 10, 5]):
+        rows = np.flatnonzero((table["label"] == c) & (table["split"] == "train"))
+        np.random.shuffle(rows)
+        wanted += list(rows[:n])
+    assert set(kept.index[kept["split"] == "train"]) == set(wanted)
+    assert (kept["split"] == "test").sum() == 12 and kept.index.is_monotonic_increasing
 
 
 @pytest.mark.parametrize("change", [{"imbalance": 0.5}, {"shots": 0}, {"train": "all"}, {"sample": -1}])

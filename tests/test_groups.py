@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailprompt.data.groups import groups, head_tail, many_medium_few
+from tailprompt.data.groups import SHOTS, groups, head_tail, many_medium_few
 from tailprompt.errors import BadInput
 
 COUNTS = st.lists(st.integers(0, 500), min_size=1, max_size=30).filter(any)
@@ -58,15 +58,33 @@ def test_many_is_above_100_and_few_below_20():
     assert many_medium_few([101, 100, 20, 19, 0]) == {"many": [0], "medium": [1, 2], "few": [3, 4]}
 
 
+def places() -> list[int]:
+    """A long tail with Places-LT's numbers of classes above, at and below 100 and 20 examples."""
+    return [4980] * 131 + [100] + [50] * 156 + [20] * 6 + [5] * 71
+
+
+@pytest.mark.parametrize(
+    "shots, sizes",
+    [("survey", (131, 163, 71)), ("oltr", (132, 156, 77)), ("lpt_released", (131, 157, 77))],
+)
+def test_the_three_inequalities_in_use_give_places_lt_its_three_published_groups(shots, sizes):
+    assert tuple(map(len, many_medium_few(places(), shots=shots).values())) == sizes
+
+
+def test_an_unknown_inequality_is_named_with_the_known_ones():
+    with pytest.raises(BadInput, match="unknown shots 'paper'; known: lpt_released, oltr, survey"):
+        many_medium_few([1], shots="paper")
+
+
 def test_many_below_few_would_count_classes_twice_and_is_refused():
     with pytest.raises(BadInput, match=r"many \(10\) must be at least few \(20\)"):
         many_medium_few([15], many=10)
 
 
 @settings(deadline=None)
-@given(COUNTS, st.integers(0, 50), st.integers(50, 200))
-def test_many_medium_and_few_partition_all_classes(counts, few, many):
-    found = many_medium_few(counts, many=many, few=few)
+@given(COUNTS, st.integers(0, 50), st.integers(50, 200), st.sampled_from(sorted(SHOTS)))
+def test_many_medium_and_few_partition_all_classes(counts, few, many, shots):
+    found = many_medium_few(counts, many=many, few=few, shots=shots)
     assert sorted(c for ids in found.values() for c in ids) == list(range(len(counts)))
 
 

@@ -12,7 +12,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files schemas template tuning",
     "plan losses samplers metrics inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap encode pack prepare records score tasks tuners typeset vocabulary",
+    "backbones blocks bootstrap encode images pack prepare records score tasks tuners typeset vocabulary",
     "config forecast",
     "heads claims loop",
     "compose figures tables",

@@ -28,6 +28,7 @@ SHARED = (
 SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
 MASKED = ("bert", "roberta")  # families that have a masked-language-model head
+READERS = {"plain": MASKED, "prompted": MASKED, "pixels": ("vit",)}  # families that take an input
 ROWS = {  # where the row lies that a key names
     "backbone": "backbones",
     "dataset": "datasets",
@@ -99,7 +100,7 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
         rows = set(reduce(lambda part, key: part.get(key, {}), registry.split(":"), config))
-        rows -= {"default"} if registry == "methods" else set()
+        rows -= plan.DEFAULTS if registry == "methods" else set()
         for name in names:
             if name not in rows:
                 place = f"{origin(layers, [*path, name])}: '{name}' in {'.'.join(map(str, path))}"
@@ -202,11 +203,11 @@ def check_settings(
         error = best_match(rules.iter_errors(found[point]))
         if error:
             raise BadInput(f"{where} {sentence(error)}")
-        family = config["backbones"][point.backbone]["family"]
-        if family not in MASKED:
+        family, kind = config["backbones"][point.backbone]["family"], found[point]["input"]
+        if family not in READERS[kind]:
             raise BadInput(
                 f"{where} backbone '{point.backbone}' is of the family {family}; "
-                f"it needs one of {known(MASKED)}"
+                f"it needs one of {known(READERS[kind])}"
             )
         words = found[point].get("verbalizer")
         if words and not Path(root, words).is_file():

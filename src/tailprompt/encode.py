@@ -46,6 +46,9 @@ class Examples:
             **moved, lengths=self.lengths, names=self.names, pad=self.pad, truncated=self.truncated
         )
 
+    def expect(self, indices: Int[Tensor, " batch"]) -> None:
+        """What `batch` will be asked for next; token ids are at hand."""
+
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
         """Inputs padded to the longest of these examples, and their labels."""
         device = self.tokens.device

@@ -1,11 +1,12 @@
 """The one training loop. It knows examples, a model that maps them to logits, and a loss; nothing else.
 
 GLEE section 3.1: AdamW, linear warm-up and decay, clipping, evaluation every so many steps, patience, and
-the weights of the best dev score at the end.
+the weights of the best dev score at the end. LPT appendix B: SGD, a cosine, and the last weights.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,7 +22,8 @@ from tailprompt.errors import BadInput, named
 from tailprompt.samplers import bucketed
 from tailprompt.state import Progress, resume, save
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+Loss = Callable[[object, object, int, float], Tensor]
+Batch = list[Int[Tensor, " batch"]]  # example indices of each branch: one, or two in dual sampling
 Judge = Callable[[Tensor, Tensor], dict[str, float]]
 
 
@@ -39,6 +41,9 @@ def fit(
     batch: int,
     epochs: int,
     patience: float,
+    optimizer: str = "adamw",
+    momentum: float = 0.9,
+    schedule: str = "linear",
     warmup: float = 1.0,
     weight_decay: float = 0.0,
     adam_eps: float = 1e-6,
@@ -53,47 +58,53 @@ def fit(
 ) -> Progress:
     """Train `model` in place and leave it with the weights of its best dev score.
 
-    loss: (logits, labels) -> loss per example. judge: (logits, labels) -> scores, of which `select` decides,
-    by strict improvement. epochs, patience and warmup count epochs; evaluate_every steps, 0 is once an
-    epoch. bucket: batches sorted by length together; 1 is a plain shuffle. `state` is where a killed run
-    resumes from, if `key` still says the same. Raises BadInput when loss or gradient is not finite, with
-    step, tensor and examples.
+    loss: (outputs of the model, labels, branch, share of the epochs that are over) -> loss per example.
+    judge: (logits, labels) -> scores, of which `select` decides, by strict improvement; `last` keeps the last
+    weights, and takes a `dev` without examples. epochs, patience and warmup count epochs; evaluate_every
+    steps, 0 is once an epoch. clip: largest norm of the gradient, 0 for any. bucket: batches sorted by length
+    together; 1 is a plain shuffle. `state` is where a killed run resumes from, if `key` still says the same.
+    Raises BadInput when loss or gradient is not finite, with step, tensor and examples.
     """
     torch.set_float32_matmul_precision(named(PRECISIONS, precision, "precision"))
     per_epoch = -(-len(train) // batch)
     total = max(round(epochs * per_epoch), epochs > 0)
     cadence = evaluate_every or per_epoch
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
-    optimizer = torch.optim.AdamW(
-        learned.values(), lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=True
+    rule = named(OPTIMIZERS, optimizer, "optimizer")(
+        learned.values(), lr=lr, weight_decay=weight_decay, adam_eps=adam_eps, momentum=momentum
     )
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(warmup * per_epoch, total))
-    progress = resume(state, key, learned, optimizer, schedule) or Progress(micro=batch)
+    factor = named(SCHEDULES, schedule, "schedule")(warmup, total, per_epoch)
+    rate = torch.optim.lr_scheduler.LambdaLR(rule, factor)
+    progress = resume(state, key, learned, rule, rate) or Progress(micro=batch)
     bar = tqdm(total=total, initial=progress.step, desc=label, unit="step", mininterval=2, dynamic_ncols=True)
     begun, saved, losses, order = time.monotonic() - progress.seconds, time.monotonic(), [], []
     while progress.step < total and not tired(progress, patience * per_epoch):
         epoch, index = divmod(progress.step, per_epoch)
         if not order or not index:
             order = epoch_batches(train, sampler, batch, bucket, seed, epoch)
-        losses.append(update(model, learned, optimizer, train, order[index], progress, loss, clip, precision))
-        schedule.step()
+        for rows in order[index + 1] if index + 1 < len(order) else ():
+            train.expect(rows)
+        elapsed = epoch * per_epoch / total
+        losses.append(
+            update(model, learned, rule, train, order[index], progress, loss, clip, precision, elapsed)
+        )
+        rate.step()
         progress.step += 1
         bar.update()
         if progress.step % cadence and progress.step < total:
             continue
-        scores = judge(predict(model, dev, precision=precision), dev.labels.cpu())
+        scores = judge(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
         progress.seconds = time.monotonic() - begun
-        note(progress, scores, select, losses, schedule.get_last_lr()[0], per_epoch)
+        note(progress, scores, select, losses, rate.get_last_lr()[0], per_epoch)
         bar.set_postfix(
             loss=f"{sum(losses) / len(losses):.3f}",
-            dev=f"{100 * scores[select]:.1f}",
-            best=f"{100 * progress.best_score:.1f}",
+            **{name: f"{100 * score:.1f}" for name, score in scores.items()},
         )
         losses = []
-        if progress.best_step == progress.step:
+        if progress.best_step == progress.step and select != "last":
             progress.best = {name: value.detach().clone() for name, value in learned.items()}
         if state is not None and time.monotonic() - saved >= save_seconds:
-            save(state, key, progress, learned, optimizer, schedule)
+            save(state, key, progress, learned, rule, rate)
             saved = time.monotonic()
     bar.close()
     with torch.no_grad():
@@ -107,24 +118,51 @@ def tired(progress: Progress, patience: float) -> bool:
     return bool(progress.curve) and progress.curve[-1]["step"] - progress.best_step >= patience
 
 
-def linear(warmup: float, total: int) -> Callable[[int], float]:
-    """Learning-rate factor: up over `warmup` steps, then down to zero at `total`."""
+def linear(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
+    """Learning-rate factor: up over `warmup` epochs, then down to zero at step `total`."""
+    rising = warmup * per_epoch
 
     def factor(step: int) -> float:
-        if step < warmup:
-            return step / warmup
-        return max(total - step, 0) / max(total - warmup, 1)
+        if step < rising:
+            return step / rising
+        return max(total - step, 0) / max(total - rising, 1)
+
+    return factor
+
+
+def cosine(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
+    """The same along half a cosine (Loshchilov and Hutter 2017, Eq. 5, without restarts)."""
+    falling = linear(warmup, total, per_epoch)
+
+    def factor(step: int) -> float:
+        left = falling(step)
+        return left if step < warmup * per_epoch else (1 - math.cos(math.pi * left)) / 2
+
+    return factor
+
+
+def cosine_as_released(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
+    """LPT's code: a step an epoch, and after warm-up where a cosine without warm-up would be by then."""
+    epochs = total / per_epoch
+
+    def factor(step: int) -> float:
+        epoch = step // per_epoch
+        if epoch < warmup:
+            return epoch / warmup + 1e-6
+        return (1 + math.cos(math.pi * epoch / epochs)) / 2
 
     return factor
 
 
 def epoch_batches(
     train: Examples, sampler: Callable, batch: int, bucket: int, seed: int, epoch: int
-) -> list[Tensor]:
+) -> list[Batch]:
     """The batches of an epoch; seed and epoch alone decide, so that a resumed run repeats them."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-    order = sampler(train.labels.cpu(), generator)
-    return bucketed(order, train.lengths, batch, generator, bucket)
+    orders = sampler(train.labels.cpu(), generator)
+    branches = orders if orders.dim() == 2 else orders[None]
+    cut = [bucketed(order, train.lengths, batch, generator, bucket) for order in branches]
+    return [list(rows) for rows in zip(*cut, strict=True)]
 
 
 def update(
@@ -132,17 +170,18 @@ def update(
     learned: dict[str, Tensor],
     optimizer: torch.optim.Optimizer,
     train: Examples,
-    indices: Int[Tensor, " batch"],
+    batch: Batch,
     progress: Progress,
     loss: Loss,
     clip: float,
     precision: str,
+    elapsed: float,
 ) -> float:
     """One optimiser step on a batch; halves the micro-batch for good when the card is out of memory."""
     model.train()
     while True:
         try:
-            value = accumulate(model, train, indices, progress.micro, loss, precision)
+            value = accumulate(model, train, batch, progress.micro, loss, precision, elapsed)
             break
         except torch.cuda.OutOfMemoryError:
             if progress.micro == 1:
@@ -154,28 +193,36 @@ def update(
             torch.cuda.empty_cache()
             tqdm.write(
                 f"out of memory: micro-batch is now {progress.micro}, "
-                f"the batch stays {len(indices)} by accumulation"
+                f"the batch stays {len(batch[0])} by accumulation"
             )
-    norm = torch.nn.utils.clip_grad_norm_(learned.values(), clip)
+    norm = torch.nn.utils.clip_grad_norm_(learned.values(), clip or math.inf)
     if not torch.isfinite(value + norm):
-        raise diverged(value, learned, [train.names[i] for i in indices.tolist()], progress.step)
+        names = [train.names[i] for rows in batch for i in rows.tolist()]
+        raise diverged(value, learned, names, progress.step)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return float(value)
 
 
 def accumulate(
-    model: nn.Module, train: Examples, indices: Int[Tensor, " batch"], micro: int, loss: Loss, precision: str
+    model: nn.Module,
+    train: Examples,
+    batch: Batch,
+    micro: int,
+    loss: Loss,
+    precision: str,
+    elapsed: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean loss of a batch, its gradient added up over micro-batches."""
-    total = torch.zeros((), device=train.tokens.device)
-    for part in indices.split(micro):
-        inputs, labels = train.batch(part)
-        with autocast(train.tokens.device, precision):
-            logits = model(inputs)
-        value = loss(logits.float(), labels).sum() / len(indices)
-        value.backward()
-        total += value.detach()
+    """Sum over branches of the mean loss, its gradient added up over micro-batches."""
+    total = torch.zeros((), device=train.labels.device)
+    for branch, rows in enumerate(batch):
+        for part in rows.split(micro):
+            inputs, labels = train.batch(part)
+            with autocast(train.labels.device, precision):
+                outputs = model(inputs)
+            value = loss(outputs, labels, branch, elapsed).sum() / len(rows)
+            value.backward()
+            total += value.detach()
     return total
 
 
@@ -225,7 +272,7 @@ def predict(
     while at < len(order):
         size = max(1, tokens // int(examples.lengths[order[at]]))
         inputs, _ = examples.batch(order[at : at + size])
-        with autocast(examples.tokens.device, precision):
+        with autocast(examples.labels.device, precision):
             outputs.append(apply(inputs).float())
         at += size
     gathered = torch.cat(outputs).cpu()
@@ -246,9 +293,20 @@ def note(
             "seconds": round(progress.seconds, 2),
         }
     )
-    if scores[select] > progress.best_score:
-        progress.best_score, progress.best_step = scores[select], progress.step
+    score = progress.step if select == "last" else scores[select]
+    if score > progress.best_score:
+        progress.best_score, progress.best_step = score, progress.step
 
 
+def adamw(learned, *, lr: float, weight_decay: float, adam_eps: float, momentum: float):
+    return torch.optim.AdamW(learned, lr=lr, eps=adam_eps, weight_decay=weight_decay, fused=True)
+
+
+def sgd(learned, *, lr: float, weight_decay: float, adam_eps: float, momentum: float):
+    return torch.optim.SGD(learned, lr=lr, momentum=momentum, weight_decay=weight_decay, fused=True)
+
+
+OPTIMIZERS = {"adamw": adamw, "sgd": sgd}
+SCHEDULES = {"linear": linear, "cosine": cosine, "cosine_as_released": cosine_as_released}
 PRECISIONS = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
 """Name -> how exactly a card multiplies float32 matrices; a CPU always does so in full."""

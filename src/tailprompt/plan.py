@@ -25,6 +25,7 @@ DATA_KEYS = (
 # the least of each, in the order of a name
 CUTS = {"shots": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
 WAYS = {"shots", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
+DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
 UNVARIED = {"title", "start"}  # of a method's row, never after its @
 CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
 LONGEST = 200  # characters of a name: file systems take 255, and endings follow
@@ -145,14 +146,21 @@ def settings(config: dict, point: Point) -> dict:
     protocol = named(config["protocols"], point.protocol, "protocol")
     dataset = dataset_row(config, point.dataset)
     base, changes = parse(point.method)
+    default = {**config["methods"]["default"], **config["methods"][f"default_{kind_of(dataset)}"]}
+    method = named(config["methods"], base, "method")
+    if foreign := method.keys() - default.keys() - UNVARIED - protocol["settings"].keys():
+        raise BadInput(
+            f"method '{base}' sets {known(foreign)}, which no run on {kind_of(dataset)} has; "
+            f"data set '{dataset['name']}' is {kind_of(dataset)}"
+        )
     here = protocol.get("datasets", {}).get(dataset["name"], {})
     there = protocol.get("cells", {}).get(dataset["name"], {}).get(base, {})
     merged = {
-        **config["methods"]["default"],
+        **default,
         **data_settings(config, dataset),
         **protocol["settings"],
         **named(config["backbones"], point.backbone, "backbone").get("settings", {}),
-        **named(config["methods"], base, "method"),
+        **method,
         **here,
         **there,
     }
@@ -167,8 +175,15 @@ def settings(config: dict, point: Point) -> dict:
     return {**merged, "features": asked} if asked else merged
 
 
+def kind_of(row: dict) -> str:
+    """What a data set's examples are: text, or image."""
+    return "image" if row["language"] == "image" else "text"
+
+
 def data_settings(config: dict, row: dict) -> dict:
     """What training is told by a data set's row; a template or length it leaves out is its language's."""
+    if kind_of(row) == "image":
+        return {}
     usual = config["languages"].get(row["language"], {})
     template = "template_with_pair" if row.get("columns", {}).get("pair") else "template"
     stated = {key: row[key] for key in DATA_KEYS if key in row}
@@ -208,20 +223,19 @@ def check_start(config: dict, point: Point) -> None:
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
-    heads = [
-        (
-            each["head"],
-            each["tied"] if each["head"] == "verbalizer" else (each["predictor"], each["norm"] == "none"),
-        )
-        for each in (ours, theirs)
-    ]
-    if heads[0] != heads[1]:
+    if loaded(ours) != loaded(theirs):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    trained = theirs["tuner"] != "frozen" or theirs["start"]
-    if trained and not theirs["keep"]:
+    if ours.get("length") != theirs.get("length"):
+        raise BadInput(f"{place} has prompts of another length")
+    chain = [start, *starts_of(config, start)]
+    if any(settings(config, each)["tuner"] == "full" for each in chain) and not theirs["keep"]:
         raise BadInput(f"{place} keeps its head only; set keep: true in methods.{parse(start.method)[0]}")
-    if not trained and ours["tuner"] != "frozen":
-        raise BadInput(f"{place} has a frozen body and keeps none, which tuner {ours['tuner']} needs")
+
+
+def loaded(settings: dict) -> tuple:
+    """What must be alike for one head to be loaded into another."""
+    rest = (settings["tied"],) if settings["head"] == "verbalizer" else (settings["predictor"],)
+    return (settings["head"], *rest, settings.get("norm", "none") == "none")
 
 
 def features_asked(config: dict, point: Point) -> list[str]:

@@ -1,6 +1,7 @@
 """The order of an epoch: which examples, and which of them share a batch.
 
-A sampler maps labels and a generator to example indices, as many as there are examples.
+A sampler maps labels and a generator to example indices, as many as there are examples; in dual sampling
+to two such rows, whose batches share a step.
 """
 
 from __future__ import annotations
@@ -34,6 +35,34 @@ def weighted(labels: Labels, generator: Generator, *, power: float) -> Int[Tenso
     return torch.multinomial(weight, len(labels), replacement=True, generator=generator)
 
 
+def dual(labels: Labels, generator: Generator) -> Int[Tensor, "2 examples"]:
+    """A class-balanced and an instance-balanced order side by side (LPT section 4.2)."""
+    return torch.stack([balanced(labels, generator), shuffled(labels, generator)])
+
+
+def dual_as_released(labels: Labels, generator: Generator) -> Int[Tensor, "2 examples"]:
+    """LPT's code: classes in turn, four images of each; beside them draws with replacement."""
+    anywhere = torch.randint(0, len(labels), (len(labels),), generator=generator)
+    return torch.stack([class_aware(labels, generator), anywhere])
+
+
+def class_aware(labels: Labels, generator: Generator, *, images: int = 4) -> Int[Tensor, " examples"]:
+    """Classes in a shuffled circle, `images` of each in a row; a small class repeats its own."""
+    classes = labels.unique()
+    rounds = -(-len(labels) // (images * len(classes)))
+    turns = torch.cat([torch.randperm(len(classes), generator=generator) for _ in range(rounds)])
+    order = torch.empty(len(turns), images, dtype=torch.long)
+    for number, label in enumerate(classes):
+        members = (labels == label).nonzero().squeeze(1)
+        wanted = rounds * images
+        drawn = [
+            members[torch.randperm(len(members), generator=generator)]
+            for _ in range(-(-wanted // len(members)))
+        ]
+        order[turns == number] = torch.cat(drawn)[:wanted].view(rounds, images)
+    return order.flatten()[: len(labels)]
+
+
 def bucketed(
     order: Int[Tensor, " examples"],
     lengths: Int[Tensor, " examples"],
@@ -55,4 +84,10 @@ def bucketed(
     return [batches[i] for i in torch.randperm(len(batches), generator=generator)]
 
 
-SAMPLERS = {"shuffled": shuffled, "balanced": balanced, "square_root": square_root}
+SAMPLERS = {
+    "shuffled": shuffled,
+    "balanced": balanced,
+    "square_root": square_root,
+    "dual": dual,
+    "dual_as_released": dual_as_released,
+}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, named
 
 
 def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[int], list[int]]:
@@ -27,23 +28,32 @@ def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[i
     return head, present[len(head) :]
 
 
-def many_medium_few(counts: Sequence[int], *, many: int = 100, few: int = 20) -> dict[str, list[int]]:
-    """Class ids with more than `many`, from `few` to `many`, and fewer than `few` training examples.
+def many_medium_few(
+    counts: Sequence[int], *, many: int = 100, few: int = 20, shots: str = "survey"
+) -> dict[str, list[int]]:
+    """Class ids with many, few and a medium number of training examples.
 
-    The thresholds of Liu et al. (2019), Large-scale long-tailed recognition in an open world, section 4.
+    shots: to which group a class with exactly `many` or `few` belongs, a name of SHOTS. The thresholds are
+    those of Liu et al. (2019), Large-scale long-tailed recognition in an open world, section 4.
     """
     if many < few:
         raise BadInput(f"many ({many}) must be at least few ({few}), or a class would be in both")
-    ids = range(len(counts))
-    return {
-        "many": [c for c in ids if counts[c] > many],
-        "medium": [c for c in ids if few <= counts[c] <= many],
-        "few": [c for c in ids if counts[c] < few],
-    }
+    is_many, is_few = named(SHOTS, shots, "shots")
+    found: dict[str, list[int]] = {"many": [], "medium": [], "few": []}
+    for c, n in enumerate(counts):
+        group = "few" if is_few(n, few) else "many" if is_many(n, many) else "medium"
+        found[group].append(c)
+    return found
 
 
 def groups(
-    counts: dict[str, list[int]], *, threshold: float | None, head_source: str, many: int, few: int
+    counts: dict[str, list[int]],
+    *,
+    threshold: float | None,
+    head_source: str,
+    many: int,
+    few: int,
+    shots: str = "survey",
 ) -> dict:
     """Groups of each split. `head_source` test: head and tail from the split's own counts, as GLEE's code
     does when it evaluates that split; train: from the training counts.
@@ -51,5 +61,13 @@ def groups(
     found = {}
     for split in counts:
         head, tail = head_tail(counts["train" if head_source == "train" else split], threshold=threshold)
-        found[split] = {"head": head, "tail": tail, **many_medium_few(counts["train"], many=many, few=few)}
+        shot = many_medium_few(counts["train"], many=many, few=few, shots=shots)
+        found[split] = {"head": head, "tail": tail, **shot}
     return found
+
+
+SHOTS = {  # is many, is few
+    "survey": (operator.gt, operator.lt),  # Zhang et al. (2023), Deep long-tailed learning; LIFT
+    "oltr": (operator.ge, operator.le),  # Liu et al. (2019), as their code has it
+    "lpt_released": (operator.gt, operator.le),  # LPT's; its paper has both ends in two groups
+}

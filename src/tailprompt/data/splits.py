@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput
@@ -16,14 +17,14 @@ FLOOR = 2  # rows of a class that a proportional cut leaves, or all there are
 def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed: int, alone: str):
     """The table with `shares` of every class of its training rows moved to the splits still to be made.
 
-    table: text, label (str), split. shares: {"dev": 0.1, "test": 0.2}, those to be made. Of a class with
-    fewer rows than splits, test is served first and dev last. A class with one example is refused, or kept
-    in train if `alone` is "train".
+    table: label (str), split, and text (or an id alone). shares: {"dev": 0.1, "test": 0.2}, those to be
+    made. Of a class with fewer rows than splits, test is served first and dev last. A class with one example
+    is refused, or kept in train if `alone` is "train".
     """
     if sum(shares.values()) >= 1 or min(shares.values()) <= 0:
         raise BadInput(f"'{name}': shares must be above 0 and leave some to train, not {shares}")
     table = table.copy()
-    keys = table["text"] + "\0" + table.get("pair", "")
+    keys = table["text"] + "\0" + table.get("pair", "") if "text" in table else table["id"]
     order = ranked(table.assign(key=keys)[table["split"] == "train"], seed)
     classes = order.groupby("label").groups  # label -> rows, in that order
     single = sorted(label for label, members in classes.items() if len(members) == 1)
@@ -49,18 +50,21 @@ def ranked(table: pd.DataFrame, seed: int) -> pd.DataFrame:
     return table.assign(digest=digests).sort_values(["digest", "id"], kind="stable").drop(columns="digest")
 
 
-def cut(table: pd.DataFrame, changes: dict, classes: int) -> pd.DataFrame:
+def cut(table: pd.DataFrame, changes: dict, classes: int, *, draw: str = "digest") -> pd.DataFrame:
     """A smaller data set, rows in their old order.
 
     train, dev, test: that many rows of a split, in proportion to the classes, at least two of each or all
     there are. shots: that many of each class in train and in dev, or all there are. imbalance: train counts
-    fall exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1).
-    sample: seed of the choice (0).
+    fall exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), or as in
+    `ldam` where that is the draw. sample: seed of the choice (0).
     """
     wrong = {k: v for k, v in changes.items() if isinstance(v, str) or v < (k != "sample")}
     if wrong:
         raise BadInput(f"a cut takes numbers from 1 (sample: from 0), not {wrong}")
     seed = changes.get("sample", 0)
+    if draw == "ldam" and "imbalance" in changes:
+        table = ldam(table, changes["imbalance"], classes, seed)
+        changes = {key: value for key, value in changes.items() if key != "imbalance"}
     for split in ("train", "dev", "test"):
         counts = (
             table.loc[table["split"] == split, "label"].value_counts().reindex(range(classes), fill_value=0)
@@ -110,6 +114,22 @@ def exponential(counts: list[int], ratio: float) -> list[int]:
     for c, share in zip(present, shares, strict=True):
         kept[c] = min(counts[c], max(1, round(largest * share)))
     return kept
+
+
+def ldam(table: pd.DataFrame, ratio: float, classes: int, seed: int) -> pd.DataFrame:
+    """CIFAR100-LT as most papers have it: training counts fall in class order, rows drawn as by LDAM's code.
+
+    Cao et al. (2019), section 4: n_max * ratio^(-c / (classes - 1)) of class c, cut to a whole number;
+    n_max is the mean of the classes. Each class's rows, in the order of the table, are shuffled by numpy's
+    legacy generator, class after class, and the first are kept.
+    """
+    chance, train = np.random.RandomState(seed), table["split"] == "train"
+    kept = [table.index[~train]]
+    for c in range(classes):
+        rows = table.index[train & (table["label"] == c)].to_numpy(copy=True)
+        chance.shuffle(rows)
+        kept.append(rows[: int(train.sum() / classes * (1 / ratio) ** (c / (classes - 1)))])
+    return table[table.index.isin(np.concatenate(kept))]
 
 
 def take(table: pd.DataFrame, split: str, wanted: list[int], seed: int) -> pd.DataFrame:
