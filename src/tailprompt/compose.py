@@ -66,13 +66,15 @@ class ImageModel(nn.Module):
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
 
     @property
+    def own(self) -> set[str]:
+        """Names of what is not the pretrained ViT's: what a run's weights hold."""
+        named = self.named_parameters()
+        return {name for name, value in named if value.requires_grad or not name.startswith("body.vit.")}
+
+    @property
     def new(self) -> set[str]:
-        """What a run to start from need not hold: all that learns but shared prompts and the head."""
-        return {
-            name
-            for name, value in self.named_parameters()
-            if value.requires_grad and name.startswith("body.") and name != "body.prompts"
-        }
+        """Names of what a run to start from need not hold: all but the shared prompts and the head."""
+        return {name for name in self.own if name.startswith("body.") and name != "body.prompts"}
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the predictor sees."""
@@ -197,23 +199,20 @@ def load_trained(
 ) -> None:
     """Load a run's weights; raises BadInput unless they hold all that this model trains.
 
-    started: the run began from another run's weights, so that what it did not train may be the other's (but
-    for the layers of a ViT). new: tensors that begin in this run, so that one to start from may lack them.
+    started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
+    image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
     """
     path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
-    shapes = {name: value.shape for name, value in model.state_dict().items()}
-    of_checkpoint = "body.vit." if isinstance(model, ImageModel) else ()
-    needed = {
-        name
-        for name, value in model.named_parameters()
-        if value.requires_grad or (started and not name.startswith(of_checkpoint))
-    }
+    images = isinstance(model, ImageModel)
+    trained = {name for name, value in model.named_parameters() if value.requires_grad or started}
+    needed = model.own if images else trained
+    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed or not images}
     absent = needed - set(weights) - set(new)
     if "body.prompts" in absent:
-        raise BadInput(f"{path} has no prompts; name a run of tuner: prompts in start")
+        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: prompts in start")
     if any(name.startswith("body.") for name in absent):
         raise BadInput(
             f"{path} holds the head without its body; set keep: true in the row of the run's method "
