@@ -12,6 +12,7 @@ from PIL import Image
 
 from tailprompt.data import images
 from tailprompt.data.corpus import documents, is_held_out, kept
+from tailprompt.data.pictures import decoded
 from tailprompt.errors import BadInput
 
 TEXT = "One.\nTwo.\n\n\n  \n中文的一个段落在这里。\n\nLast, without an empty line"
@@ -100,4 +101,4 @@ def test_a_longer_side_loses_both_ends():
     wide[:, 10:20] = 200
     file = io.BytesIO()
     Image.fromarray(wide).save(file, "PNG")
-    assert (images.decode(file.getvalue(), 10) == 200).all()
+    assert (decoded(file.getvalue(), 10)[0] == 200).all()

@@ -12,7 +12,8 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files schemas template tuning",
     "plan losses samplers metrics inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap encode images pack prepare records score tasks tuners typeset vocabulary",
+    "backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
+    "vocabulary",
     "config forecast",
     "heads claims loop",
     "compose objective figures tables",
@@ -41,7 +42,7 @@ def test_imports_go_up_the_order(module):
 
 
 @pytest.mark.parametrize(
-    "stage", ["plan", "config", "forecast", "cards", "prepare", "score", "tabulate", "draw"]
+    "stage", ["plan", "config", "forecast", "cards", "decode", "prepare", "score", "tabulate", "draw"]
 )
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):

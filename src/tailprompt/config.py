@@ -39,6 +39,7 @@ ROWS = {  # where the row lies that a key names
     "recipe": "pretraining",
     "sets": "sets",
     "than": "methods",
+    "trained_on": "datasets",
 }
 
 
@@ -152,6 +153,8 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
             yield ("make", paper, what), names, f"papers:{paper}:{what}"
     for name, row in config["backbones"].items():
         yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
+    for name, row in config["datasets"].items():
+        yield from named_in({key: row[key] for key in row if key == "trained_on"}, "datasets", name)
     for name, row in config["pretraining"].items():
         if "start" in row:
             yield ("pretraining", name, "start"), [row["start"]], "pretraining"
@@ -180,7 +183,7 @@ def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
-    """Raise BadInput at the first data set of the scale whose own file (shipped, or the user's) is absent."""
+    """Raise BadInput at the first data set of the scale whose own file or folder of images is absent."""
     for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
         row = config["datasets"][name]
         entries = row.get("files", {"all": row.get("path", {})}).values()
@@ -189,6 +192,10 @@ def check_files(config: dict, root: str | Path = ".") -> None:
         absent = [path for path in paths if path and not Path(root, path).is_file()]
         if absent:
             raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
+        if "root" in row and not Path(root, row["root"]).is_dir():
+            raise BadInput(
+                f"data set '{name}': there is no folder {row['root']}; correct its root in its row"
+            )
 
 
 def check_settings(

@@ -1,5 +1,7 @@
 """Stage prepare: one data set's source files become its canonical Parquet and a report beside it.
 
+Of images it takes the listing that stage decode wrote: no image is looked at again for another cut.
+
 python -m tailprompt.prepare --dataset '<JSON row>' --data-dir DIR --raw results/raw/NAME --out OUT.parquet
 """
 
@@ -18,14 +20,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
-    parser.add_argument(
-        "--data-dir", default="null", help="a folder that holds the public files; null downloads them"
-    )
-    parser.add_argument("--raw", type=Path, required=True, help="where downloads go")
-    parser.add_argument(
-        "--lock", type=Path, default=Path("config/lock.json"), help="digests seen at first downloads"
-    )
+    sources.add_options(parser)
+    parser.add_argument("--listing", type=Path, help="what `decode` wrote beside a data set's images")
     parser.add_argument("--out", type=Path, help="the Parquet to write; its report is beside it as .json")
     parser.add_argument(
         "--fetch-only", action="store_true", help="download and check the files, write nothing else"
@@ -39,22 +35,26 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Find or download the files, make the table, write it and its report."""
     options = arguments()
-    folder = None if options.data_dir in ("", "null", "None") else Path(options.data_dir)
     row = files.json_object(options.dataset, "--dataset", "name", "language")
-    paths, digests = sources.found(row, data_dir=folder, raw=options.raw, lock=options.lock)
-    if options.fetch_only:
-        print("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in paths.values()))
-        return
-    words = Path(row["verbalizer"]) if row.get("verbalizer") else None
-    table, classes = data.load(row, paths, words=words)
+    if options.listing:
+        table, classes, made = data.load_images(row, options.listing)
+    else:
+        where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
+        paths, digests = sources.found(row, **where)
+        if options.fetch_only:
+            print("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in paths.values()))
+            return
+        words = Path(row["verbalizer"]) if row.get("verbalizer") else None
+        table, classes = data.load(row, paths, words=words)
+        made = {"sources": digests}
     if absent := set(row.get("asked", [])) - set(classes):
         place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
         raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
-    about = report.describe(table, classes, row, dataset=name, sources=digests)
+    about = report.describe(table, classes, row, dataset=name, **made)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         files.write_json(temporary, about)
-        data.write(table, classes, options.out, sources=digests)
+        data.write(table, classes, options.out, sources=made["sources"])
     print(report.sentence_of(about))
 
 

@@ -33,6 +33,21 @@ CARDS = len(cards.visible()) if LOCAL and DEVICE != "cpu" else 0
 if CARDS and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", CARDS * SLOTS)
 
+DECODED = (
+    "name",
+    "loader",
+    "files",
+    "path",
+    "sha256",
+    "folder",
+    "root",
+    "side",
+    "fit",
+    "border",
+    "classes",
+    "trained_on",
+)
+
 # A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
 path = (
     ""
@@ -89,6 +104,27 @@ def user_files(wildcards):
     return [path for path in paths if path]
 
 
+def decoded(wildcards, ending):
+    """A file that decoding a data set of images makes, one for all its cuts; none of texts."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    return f"results/{wildcards.scale}/images/{row['name']}.{ending}" if row["language"] == "image" else []
+
+
+def images_of(wildcards):
+    """The decoded images of a data set."""
+    return decoded(wildcards, "npy")
+
+
+def listing_of(wildcards):
+    """The listing of a data set's decoded images."""
+    return decoded(wildcards, "parquet")
+
+
+def listing_option(wildcards):
+    """The option that names the listing, or nothing."""
+    return f"--listing {shlex.quote(listing)}" if (listing := listing_of(wildcards)) else ""
+
+
 def raw_folder(wildcards):
     """Where the downloads of a data set go, whatever the scale and the cut."""
     return f"results/raw/{plan.parse(wildcards.dataset)[0]}"
@@ -98,6 +134,12 @@ def dataset_json(wildcards):
     """The row of a data set with its cut, and with classes that it must have for a table's scores, as JSON."""
     row, asked = plan.dataset_row(config, wildcards.dataset), blocks.classes_asked(SHOWN, wildcards.dataset)
     return as_json({**row, "asked": asked} if asked else row)
+
+
+def images_json(wildcards):
+    """What decoding needs of a data set's row, as JSON: whatever else changes in it decodes nothing again."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    return as_json({key: row[key] for key in DECODED if key in row})
 
 
 def backbone_json(wildcards):

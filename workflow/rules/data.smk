@@ -1,14 +1,43 @@
-"""Raw files, downloaded or in the user's folder -> one Parquet and its report a data set."""
+"""Raw files, downloaded or in the user's folder -> one Parquet and its report a data set.
+
+Images are decoded first, once for all cuts of a data set.
+"""
 
 
 localrules:
     prepare,
 
 
+# It takes no sources: a comment must not cost the hours that a large set takes.
+rule decode:
+    input:
+        files=user_files,
+    output:
+        images="results/{scale}/images/{dataset}.npy",
+        listing="results/{scale}/images/{dataset}.parquet",
+    log:
+        "results/{scale}/logs/decode/{dataset}.log",
+    priority: 3
+    conda:
+        "../../envs/torch.yaml"
+    threads: 8
+    resources:
+        mem_mb=lambda wildcards, attempt: 8000 * attempt,
+        runtime=lambda wildcards, attempt: 240 * attempt,
+    params:
+        row=images_json,
+        folder=config.get("data_dir") or "null",
+        raw=raw_folder,
+    shell:
+        "python -m tailprompt.decode --dataset {params.row:q} --data-dir {params.folder:q}"
+        " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
+
+
 rule prepare:
     input:
         verbalizer=verbalizer_of,
         files=user_files,
+        listing=listing_of,
         source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
@@ -22,9 +51,10 @@ rule prepare:
         row=dataset_json,
         folder=config.get("data_dir") or "null",
         raw=raw_folder,
+        listing=listing_option,
     shell:
         "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
-        " --raw {params.raw:q} --out {output.table:q} > {log:q} 2>&1"
+        " --raw {params.raw:q} {params.listing} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule fetch:

@@ -9,6 +9,7 @@ localrules:
 rule train:
     input:
         data=ancient("results/{scale}/data/{dataset}.parquet"),
+        images=ancient(images_of),
         backbone=ancient("results/{scale}/backbones/{backbone}.json"),
         verbalizer=verbalizer_of,
         start=start_weights,

@@ -1,7 +1,9 @@
-"""Data sets as one canonical table: id, split, label (class id), text and perhaps pair, with class names.
+"""Data sets as one canonical table: id, split, label (class id), and text and perhaps pair, or image (its row
+of the decoded array), with class names.
 
 A loader reads one source format into strings: split, text, pair, label, perhaps id, and the place of each
-row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut.
+row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut; so does
+`load_images` with a listing of decoded images.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.template import pieces
 
 META = b"tailprompt"
-COLUMNS = ["id", "split", "label", "text", "pair"]
+COLUMNS = ["id", "split", "label", "text", "pair", "image", "digest", "accepted"]
 
 
 def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
@@ -44,15 +46,37 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     else:
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
+    return finished(table, row, classes, source), classes
+
+
+def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
+    """The canonical table of decoded images, the class names in id order, and what else the listing says.
+
+    listing: what stage decode wrote: id, label, image, digest, and perhaps split and accepted.
+    """
+    table, about = read_table(listing)
+    classes = about.pop("classes")
+    return finished(divided(table, row), row, classes, str(listing)), classes, about
+
+
+def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) -> pd.DataFrame:
+    """The table with class ids for labels, checked and cut. source: what names the classes, for messages."""
+    name, shifted = row["name"], "trained_on" in row
     checks.ids(table, name)
-    checks.splits(table, name)
-    checks.labels(table, classes, name, source)
+    checks.splits(table, name, needed=("test",) if shifted else needed(row))
+    checks.labels(table, classes, name, source, trained="test" if shifted else "train")
     table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
     table = table[[column for column in COLUMNS if column in table]]
     try:
-        return cut(table, row.get("cut", {}), len(classes)).reset_index(drop=True), classes
+        changes, draw = row.get("cut", {}), row.get("draw", "digest")
+        return cut(table, changes, len(classes), draw=draw).reset_index(drop=True)
     except BadInput as error:
         raise BadInput(f"'{name}': {error}") from None
+
+
+def needed(row: dict) -> tuple[str, ...]:
+    """The splits that a data set must have: dev too, unless its row has none cut (shares: {})."""
+    return ("train", "test") if row.get("shares") == {} else ("train", "dev", "test")
 
 
 def numbered(table: pd.DataFrame) -> pd.DataFrame:
@@ -77,6 +101,8 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
         f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
     )
     table = table.assign(split=found.map(SPLITS))
+    if row.get("shares") == {} or "trained_on" in row:
+        return table
     shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:
@@ -106,21 +132,31 @@ def read_words(path: Path) -> pd.DataFrame:
 def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[str, str]) -> None:
     """Save the canonical table as Parquet, whole, with the class names and the sources' digests in it."""
     about = {"dataset": path.name.removesuffix(".parquet"), "classes": classes, "sources": sources}
-    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(
-        {META: json.dumps(about)}
-    )
     with files.whole(path) as temporary:
-        pq.write_table(arrow, temporary, compression="zstd")
+        write_table(table, temporary, about)
+
+
+def write_table(table: pd.DataFrame, path: Path, about: dict) -> None:
+    """A table as Parquet that says `about` itself; the same bytes for the same content."""
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    arrow = arrow.replace_schema_metadata({META: json.dumps(about)})
+    pq.write_table(arrow, path, compression="zstd")
 
 
 def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """A prepared data set: the table and the class names in id order."""
+    table, about = read_table(path)
+    return table, about["classes"]
+
+
+def read_table(path: str | Path) -> tuple[pd.DataFrame, dict]:
+    """A table that `write_table` saved, and what it says of itself."""
     with files.reading(path):
         arrow = pq.read_table(path)
     about = (arrow.schema.metadata or {}).get(META)
     if about is None:
         raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")
-    return arrow.to_pandas(), json.loads(about)["classes"]
+    return arrow.to_pandas(), json.loads(about)
 
 
 def check(table: pd.DataFrame, classes: list[str], name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from unicodedata import category
 
 import pandas as pd
@@ -33,15 +34,18 @@ def ids(table: pd.DataFrame, name: str) -> None:
     refuse(table, repeated, f"'{name}': ids must be unique, but {{n}} rows share one: {where} ({{places}})")
 
 
-def splits(table: pd.DataFrame, name: str) -> None:
-    """There are training, dev and test rows."""
-    empty = [split for split in ("train", "dev", "test") if not (table["split"] == split).any()]
+def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "dev", "test")) -> None:
+    """There are rows of every split that is needed."""
+    empty = [split for split in needed if not (table["split"] == split).any()]
     if empty:
-        raise BadInput(f"'{name}': the split {known(empty)} has no rows; train, dev and test all need some")
+        some = (
+            "needs some" if len(needed) == 1 else f"{', '.join(needed[:-1])} and {needed[-1]} all need some"
+        )
+        raise BadInput(f"'{name}': the split {known(empty)} has no rows; {some}")
 
 
-def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> None:
-    """Every label is a class, and no dev or test label is one that training never sees."""
+def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trained: str = "train") -> None:
+    """Every label is a class, and no dev or test label is one that the split `trained` never has."""
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
     unknown = ~table["label"].isin(classes)
@@ -49,7 +53,7 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str) -> N
     refuse(
         table, unknown, f"'{name}': {{n}} rows have a label that {source} does not name: {wrong} ({{places}})"
     )
-    unseen = ~table["label"].isin(table.loc[table["split"] == "train", "label"])
+    unseen = ~table["label"].isin(table.loc[table["split"] == trained, "label"])
     wrong = few([f"'{label}'" for label in sorted(set(table.loc[unseen, "label"]))])
     refuse(
         table,
@@ -117,8 +121,8 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
 
 
 def canonical(table: pd.DataFrame, classes: list[str], name: str) -> None:
-    """The form every stage reads: id, split, label (class id), text and perhaps pair."""
-    missing = {"id", "split", "label", "text"} - set(table)
+    """The form every stage reads: id, split, label (class id), and text and perhaps pair, or image."""
+    missing = {"id", "split", "label", "image" if "image" in table else "text"} - set(table)
     if missing:
         raise BadInput(f"'{name}' lacks the column {known(missing)}; it has {known(table)}")
     if not pd.api.types.is_integer_dtype(table["label"]):

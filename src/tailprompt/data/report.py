@@ -10,13 +10,18 @@ THRESHOLD, MANY, FEW = 0.65, 100, 20  # of a row that states none
 
 
 def describe(
-    table: pd.DataFrame, classes: list[str], row: dict, *, dataset: str, sources: dict[str, str]
+    table: pd.DataFrame, classes: list[str], row: dict, *, dataset: str, sources: dict[str, str], **images
 ) -> dict:
-    """The report of a canonical table; `row` is the data set's row in the configuration."""
+    """The report of a canonical table; `row` is the data set's row in the configuration.
+
+    images: what stage decode found, left_out (a number) and converted (numbers by mode). Of images,
+    duplicates, shared and conflicts mean the same pixels.
+    """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
-    whole = table["text"] + "\0" + table["pair"] if "pair" in table else table["text"]
+    whole = content(table)
     keys = {split: whole[part.index] for split, part in by_split.items()}
+    shot = {"many": row.get("many", MANY), "few": row.get("few", FEW), "shots": row.get("shots", "survey")}
     grouped = {"threshold": row.get("threshold", THRESHOLD), "head_source": row.get("head_source", "test")}
     return {
         "dataset": dataset,
@@ -25,20 +30,43 @@ def describe(
         "rows": {split: len(part) for split, part in by_split.items()},
         "counts": counts,
         **grouped,
-        "groups": groups(counts, many=row.get("many", MANY), few=row.get("few", FEW), **grouped),
-        "imbalance": round(imbalance(counts["train"]), 2),
-        "mean_length": round(mean_length(table, row.get("language")), 1),
+        "groups": groups(counts, **shot, **grouped),
+        "shots": shot["shots"],
+        "imbalance": imbalance(counts["train"]),
+        "mean_length": mean_length(table, row.get("language")),
         "duplicates": {split: int(key.duplicated().sum()) for split, key in keys.items()},
         "shared": {f"{a},{b}": shared(keys[a], keys[b]) for a, b in PAIRS},
         "conflicts": int((table.groupby(whole)["label"].nunique() > 1).sum()),
-        "majority": {split: round(max(n) / sum(n), 4) for split, n in counts.items()},
+        "majority": {split: round(max(n) / max(1, sum(n)), 4) for split, n in counts.items()},
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
         "sources": sources,
+        **images,
+        **judged(table, row),
     }
 
 
 PAIRS = [("train", "dev"), ("train", "test"), ("dev", "test")]
+
+
+def content(table: pd.DataFrame) -> pd.Series:
+    """What makes two examples the same: their texts, or the digest of their pixels."""
+    if "image" in table:
+        return table["digest"]
+    return table["text"] + "\0" + table["pair"] if "pair" in table else table["text"]
+
+
+def judged(table: pd.DataFrame, row: dict) -> dict:
+    """How a test set of another set's classes is scored.
+
+    trained_on: the data set whose runs it judges. among: the class ids that a prediction is chosen from, all
+    those that count as right somewhere; null is every class.
+    """
+    if "trained_on" not in row:
+        return {}
+    present = row.get("among") == "present"
+    among = sorted({int(c) for accepted in table["accepted"] for c in accepted}) if present else None
+    return {"trained_on": row["trained_on"], "among": among}
 
 
 def per_class(part: pd.DataFrame, classes: int) -> list[int]:
@@ -46,17 +74,19 @@ def per_class(part: pd.DataFrame, classes: int) -> list[int]:
     return part["label"].value_counts().reindex(range(classes), fill_value=0).tolist()
 
 
-def imbalance(counts: list[int]) -> float:
-    """Largest class over smallest, of the classes that have examples."""
+def imbalance(counts: list[int]) -> float | None:
+    """Largest class over smallest, of the classes that have examples; None where none has."""
     present = [n for n in counts if n]
-    return max(present) / min(present)
+    return round(max(present) / min(present), 2) if present else None
 
 
-def mean_length(table: pd.DataFrame, language: str | None) -> float:
-    """Mean characters (zh) or white-space words of both texts, all splits, as GLEE counts.
+def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
+    """Mean characters (zh) or white-space words of both texts, all splits, as GLEE counts; None of images.
 
     A pair that is an entity of the text itself is not counted again.
     """
+    if "text" not in table:
+        return None
 
     def length(texts):
         return texts.str.len() if language == "zh" else texts.str.split().str.len()
@@ -66,7 +96,7 @@ def mean_length(table: pd.DataFrame, language: str | None) -> float:
         pair in text for text, pair in zip(table["text"], table["pair"], strict=True)
     ):
         columns.append("pair")
-    return float(sum(length(table[column]).mean() for column in columns))
+    return round(float(sum(length(table[column]).mean() for column in columns)), 1)
 
 
 def shared(first: pd.Series, second: pd.Series) -> int:
@@ -77,17 +107,25 @@ def shared(first: pd.Series, second: pd.Series) -> int:
 def sentence_of(report: dict) -> str:
     """A short report for people."""
     rows, absent = report["rows"], report["absent"]
-    head = report["groups"]["test"]
+    head, images = report["groups"]["test"], report["mean_length"] is None
+    kind = "images" if images else "texts"
     lines = [
         f"{report['dataset']}: {report['title']}" + (f" ({report['note']})" if report["note"] else ""),
         f"  rows        train {rows['train']:,}, dev {rows['dev']:,}, test {rows['test']:,}; "
-        f"{len(report['classes'])} classes, imbalance {report['imbalance']:g}, "
-        f"mean length {report['mean_length']}",
+        f"{len(report['classes'])} classes"
+        + (f", imbalance {report['imbalance']:g}" if report["imbalance"] else "")
+        + ("" if images else f", mean length {report['mean_length']}"),
         f"  head, tail  {len(head['head'])}, {len(head['tail'])} (test); "
-        f"many, medium, few  {len(head['many'])}, {len(head['medium'])}, {len(head['few'])} (train)",
+        f"many, medium, few  {len(head['many'])}, {len(head['medium'])}, {len(head['few'])} "
+        f"(train, {report['shots']})",
         f"  repeats     in train {report['duplicates']['train']}, test rows also in train "
-        f"{report['shared']['train,test']}, texts with several labels {report['conflicts']}",
+        f"{report['shared']['train,test']}, {kind} with several labels {report['conflicts']}",
         f"  absent      classes without examples: train {len(absent['train'])}, dev {len(absent['dev'])}, "
         f"test {len(absent['test'])}; with one in train: {len(report['singletons'])}",
     ]
+    if images:
+        converted = ", ".join(f"{n:,} from {mode}" for mode, n in report["converted"].items())
+        lines.append(
+            f"  images      converted to RGB: {converted or 'none'}; left out {report['left_out']:,}"
+        )
     return "\n".join(lines)

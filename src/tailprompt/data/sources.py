@@ -7,6 +7,7 @@ recorded in a lock file at the first download and enforced from then on.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import time
@@ -30,6 +31,23 @@ def offline() -> bool:
     """Whether the user asked for no network."""
     asked = (os.environ.get(name, "") for name in ("TAILPROMPT_OFFLINE", "HF_HUB_OFFLINE"))
     return any(value.strip().lower() in ("1", "true", "yes", "on") for value in asked)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options by which a stage is told of a data set's files."""
+    parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
+    parser.add_argument(
+        "--data-dir", type=folder, help="a folder that holds the public files; null downloads them"
+    )
+    parser.add_argument("--raw", type=Path, required=True, help="where downloads go")
+    parser.add_argument(
+        "--lock", type=Path, default=Path("config/lock.json"), help="digests seen at first downloads"
+    )
+
+
+def folder(text: str) -> Path | None:
+    """The folder of an option that may be null."""
+    return None if text in ("", "null", "None") else Path(text)
 
 
 def stated(row: dict) -> dict[str, dict]:

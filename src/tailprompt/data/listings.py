@@ -1,0 +1,177 @@
+"""Which images a data set has: one row an image with id, label (class name), split and content.
+
+A loader finds the images and reads none of those that are files. The splits of a source that has none are
+made later, as those of texts are. Classes come in id order: the source's own, else `data.in_order`.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.data.pictures import ENDINGS
+from tailprompt.data.tables import PLACE, SPLITS, decoded, few
+from tailprompt.errors import BadInput
+from tailprompt.files import reading
+
+CONTENT = "content"  # bytes, a path or pixels
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of a data set.
+
+    table: id, label, content, and split, place and accepted (class ids that count as right) where they are
+    known. classes: their names in id order, where the source says so. left_out: images that it does not use.
+    """
+
+    table: pd.DataFrame
+    classes: list[str] | None = None
+    left_out: int = 0
+
+
+def cifar100(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """CIFAR-100 (Krizhevsky 2009): the public archive, or a Parquet file of images for each split."""
+    if "all" not in paths:
+        parts = [table(path, label="fine_label").assign(split=split) for split, path in paths.items()]
+        return Listing(pd.concat(parts, ignore_index=True))
+    with reading(paths["all"]), tarfile.open(paths["all"]) as archive:
+        parts = {
+            name: Numbers(archive.extractfile(f"cifar-100-python/{name}"), encoding="latin1").load()
+            for name in ("meta", "train", "test")
+        }
+    classes = list(parts["meta"]["fine_label_names"])
+    rows = [
+        (f"{split}:{number}", split, classes[label], pixels.reshape(3, 32, 32).transpose(1, 2, 0))
+        for split in ("train", "test")
+        for number, (label, pixels) in enumerate(
+            zip(parts[split]["fine_labels"], parts[split]["data"], strict=True)
+        )
+    ]
+    return Listing(pd.DataFrame(rows, columns=["id", "split", "label", CONTENT]), classes)
+
+
+class Numbers(pickle.Unpickler):
+    """Reads pickles of plain values and numpy arrays, and nothing that could run."""
+
+    def find_class(self, module: str, name: str):
+        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
+            return np._core.multiarray._reconstruct
+        if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
+            return getattr(np, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of CIFAR-100")
+
+
+def table(path: Path, *, image: str = "image", label: str = "label") -> pd.DataFrame:
+    """Encoded images and labels of a Parquet file; a row's id is its place."""
+    try:
+        frame = pd.read_parquet(path, columns=[image, label])
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: needs the columns {image} and {label} ({error})") from None
+    contents = [value["bytes"] if isinstance(value, dict) else value for value in frame[image]]
+    places = [f"{path.name}:{number}" for number in range(1, len(frame) + 1)]
+    return pd.DataFrame({"id": places, "label": frame[label].astype(str), CONTENT: contents})
+
+
+def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """Lists of `path label` a line, a file for each split or one for all; paths are below the root.
+
+    Labels that are numbers are class ids, whose classes are called by the folder of their images where each
+    has one of its own.
+    """
+    parts = []
+    for split, path in paths.items():
+        part = list_lines(path)
+        parts.append(part if split == "all" else part.assign(split=SPLITS[split]))
+    listed = pd.concat(parts, ignore_index=True)
+    listed[CONTENT] = [rooted(root, row) / name for name in listed["id"]]
+    if not listed["label"].str.fullmatch(r"\d{1,9}").all():
+        return Listing(listed)
+    numbers = range(row.get("classes") or listed["label"].astype(int).max() + 1)
+    return called(listed, [str(number) for number in numbers])
+
+
+def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:
+    """The listing with the folders' names for the classes, if every class has a folder of its own."""
+    parents = [Path(name).parent.name for name in listed["id"]]
+    names = pd.DataFrame({"number": listed["label"], "name": parents}).drop_duplicates()
+    alone = names["number"].is_unique and names["name"].is_unique
+    if not alone or set(names["number"]) != set(numbers):
+        return Listing(listed, numbers)
+    return Listing(listed.assign(label=parents), list(names.set_index("number")["name"][numbers]))
+
+
+def list_lines(path: Path) -> pd.DataFrame:
+    """Path, label and place of each line that is not blank; a path may hold blanks."""
+    lines = [(n, line.strip()) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+    fields = [(*line.rsplit(None, 1), f"{path.name}:{n}") for n, line in lines]
+    short = [field[-1] for field in fields if len(field) != 3]
+    if short or not fields:
+        what = f"{len(short)} lines hold no path and label ({few(short)})" if short else "it has no lines"
+        raise BadInput(f"{path}: {what}; a line is relative/path and a label, with a blank between")
+    return pd.DataFrame(fields, columns=["id", "label", PLACE])
+
+
+def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """A folder for each class with its images anywhere below, or such folders in train, val and test."""
+    root = rooted(root, row)
+    halves = {folder.name: folder for folder in folders(root) if folder.name.lower() in SPLITS}
+    if not halves or set(halves) != {folder.name for folder in folders(root)}:
+        return Listing(folder_rows(root, root))
+    parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
+    return Listing(pd.concat(parts, ignore_index=True))
+
+
+def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
+    """The images of the classes in a folder; an id is the path below the root."""
+    rows = [
+        (str(file.relative_to(root)), below.name, file) for below in folders(folder) for file in images(below)
+    ]
+    if not rows:
+        raise BadInput(f"{folder}: no folder of images for each class is there")
+    return pd.DataFrame(rows, columns=["id", "label", CONTENT])
+
+
+def folders(root: Path) -> list[Path]:
+    """Folders in a folder, by name."""
+    return sorted(path for path in root.iterdir() if path.is_dir() and path.name[0] != ".")
+
+
+def images(folder: Path) -> list[Path]:
+    """Image files anywhere below a folder, by path."""
+    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
+
+
+def rooted(root: Path | None, row: dict) -> Path:
+    """The folder of the images, which must be there."""
+    if root is None:
+        raise BadInput(
+            f"'{row['name']}': its images are the user's to get; name their folder, root: DIR in "
+            f"datasets.{row['name']}, or put it below data_dir as {row.get('folder', row['name'])}"
+        )
+    if not root.is_dir():
+        raise BadInput(f"'{row['name']}': there is no folder {root}; correct its root, or data_dir")
+    return root
+
+
+def digits(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """1,797 handwritten digits of 8 x 8 pixels that ship with scikit-learn (Alpaydin and Kaynak 1998)."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pixels = (found.images * (255 / 16)).round().astype(np.uint8)[..., None].repeat(3, axis=-1)
+    ids = [f"digit-{number:04d}" for number in range(len(pixels))]
+    return Listing(pd.DataFrame({"id": ids, "label": found.target.astype(str), CONTENT: list(pixels)}))
+
+
+LISTINGS = {
+    "cifar100": cifar100,
+    "image_lists": image_lists,
+    "image_folder": image_folder,
+    "digits": digits,
+}

@@ -1,0 +1,65 @@
+"""All that is wrong with a list of images before one is decoded, a clause for each kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.data.listings import CONTENT, Listing
+from tailprompt.data.tables import PLACE, few
+
+
+def faults(listing: Listing, row: dict) -> list[str]:
+    """Files that are absent or listed twice, paths from the root, labels and classes that do not fit."""
+    table = listing.table
+    is_file = table[CONTENT].map(lambda content: not isinstance(content, Path) or content.is_file())
+    rooted = table["id"].str.startswith("/")
+    again = table.duplicated("id", keep="first")
+    kinds = [
+        (~is_file & ~rooted, "{n} files are absent: {ids}"),
+        (rooted, "{n} paths begin with /, but are read below the root: {ids}"),
+        (again & ~between(table), "{n} images are listed twice: {ids}"),
+        (again & between(table), "{n} images are in two splits: {ids}"),
+    ]
+    found = [
+        text.format(n=bad.sum(), ids=few(places(table[bad]), shown=3)) for bad, text in kinds if bad.any()
+    ]
+    return found + misfits(listing, row)
+
+
+def between(table: pd.DataFrame) -> pd.Series:
+    """Whether an image is in more than one split."""
+    if "split" not in table:
+        return pd.Series(False, index=table.index)
+    return table.groupby("id")["split"].transform("nunique") > 1
+
+
+def misfits(listing: Listing, row: dict) -> list[str]:
+    """Labels that are no class, classes without an image to learn from, another number of classes."""
+    table, found = listing.table, []
+    classes = listing.classes or sorted(set(table["label"]))
+    outside = table[~table["label"].isin(classes)]
+    if len(outside):
+        span = f"{classes[0]} to {classes[-1]}"
+        found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
+    train = table[table["split"] == "train"] if "split" in table else table
+    empty = [name for name in classes if name not in set(train["label"])]
+    if empty and "trained_on" not in row:
+        found.append(f"{len(empty)} classes have no training image: {few(empty)}")
+    number = table["label"].nunique() if "trained_on" in row else len(classes)
+    if row.get("classes", number) != number:
+        found.append(f"there are {number} classes where its row says classes: {row['classes']}")
+    return found
+
+
+def places(table: pd.DataFrame) -> list[str]:
+    """Ids, each with the line it stands in where that is known."""
+    if PLACE not in table:
+        return list(table["id"])
+    return [f"{name} ({place})" for name, place in zip(table["id"], table[PLACE], strict=True)]
+
+
+def labelled(table: pd.DataFrame) -> list[str]:
+    """Labels, each with the image it stands at."""
+    return [f"{label} of {place}" for label, place in zip(table["label"], places(table), strict=True)]

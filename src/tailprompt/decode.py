@@ -1,0 +1,137 @@
+"""Stage decode: the images of a data set, whatever its cut, become one array of bytes and a listing.
+
+python -m tailprompt.decode --dataset '<JSON row>' --data-dir DIR --raw results/raw/NAME --out NAME.npy
+
+NAME.npy is uint8 [images, side, side, 3]; NAME.parquet beside it has id, label (class name), image (row of
+the array), digest (of the pixels), split where the source has splits, and accepted (class ids) for a test
+set of ImageNet's classes. Whatever is wrong with the list or
+with an image is said in one sentence, before anything is trained on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from tailprompt import data, files
+from tailprompt.data import listings, pictures, preflight, shifted, sources
+from tailprompt.data.listings import CONTENT
+from tailprompt.data.tables import few
+from tailprompt.errors import BadInput, named, stage
+
+LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
+SIDE = 256  # pixels of a row that states none
+TOGETHER = 4096  # images that wait for a thread
+
+
+def decode(
+    row: dict, paths: dict[str, Path], digests: dict[str, str], root: Path | None, out: Path, *, threads: int
+) -> dict:
+    """Write the array and the listing of a data set's row; returns what is kept with the listing.
+
+    Raises BadInput with all faults of the list and of the images, and writes nothing then.
+    """
+    listing = named(LISTINGS, row["loader"], "loader of images")(paths, row, root)
+    table, side = listing.table, row.get("side", SIDE)
+    wrong = preflight.faults(listing, row)
+    if wrong:  # to be seen at once, not after the hours that all images may take
+        tqdm.write(f"'{row['name']}': {'; '.join(wrong)}; its images are looked at too before this ends")
+    with files.whole(out) as array, files.whole(out.with_suffix(".parquet")) as temporary:
+        pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(table), side, side, 3))
+        options = {"side": side, "fit": row.get("fit", "crop"), "border": row.get("border", 0)}
+        done = filled(pixels, list(table[CONTENT]), options, threads, row["name"])
+        if wrong := wrong + damaged(table, done):
+            raise BadInput(f"'{row['name']}': {'; '.join(wrong)}")
+        pixels.flush()
+        modes = Counter(mode for _, mode in done)
+        about = {
+            "classes": listing.classes or data.in_order(table["label"]),
+            "sources": digests,
+            "left_out": listing.left_out,
+            "converted": {mode: modes[mode] for mode in sorted(modes) if mode != "RGB"},
+        }
+        columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
+        data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
+    return about
+
+
+def filled(
+    pixels: np.ndarray, contents: list, options: dict, threads: int, name: str
+) -> list[tuple[str, str] | Exception | None]:
+    """Decode into `pixels`; returns of each image the digest of its pixels and its mode, or what failed.
+
+    None is a file that is not there. PIL lets threads run beside each other while it decodes.
+    """
+    work, done = partial(place, pixels, contents, options), []
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        tqdm(desc=name, total=len(contents), unit=" images", mininterval=2) as bar,
+    ):
+        for start in range(0, len(contents), TOGETHER):
+            done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
+            bar.update(len(done) - bar.n)
+    return done
+
+
+def place(
+    pixels: np.ndarray, contents: list, options: dict, number: int
+) -> tuple[str, str] | Exception | None:
+    """Decode one image into its row."""
+    content = contents[number]
+    if isinstance(content, Path) and not content.is_file():
+        return None
+    try:
+        pixels[number], mode = pictures.decoded(content, **options)
+    except Exception as error:  # each format has exceptions of its own
+        return error
+    return hashlib.blake2b(pixels[number], digest_size=8).hexdigest(), mode
+
+
+def damaged(table: pd.DataFrame, done: list) -> list[str]:
+    """A clause about the images that cannot be decoded."""
+    bad = [
+        f"{name} ({' '.join(str(error).split())})"
+        for name, error in zip(table["id"], done, strict=True)
+        if isinstance(error, Exception)
+    ]
+    return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []
+
+
+def root_of(row: dict, data_dir: Path | None) -> Path | None:
+    """The folder of a row's images: its own root, else the one below data_dir."""
+    if "root" in row:
+        return Path(row["root"])
+    return data_dir / row.get("folder", row["name"]) if data_dir else None
+
+
+def main() -> None:
+    """Find or download the files, decode the images, and say what was made."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    sources.add_options(parser)
+    parser.add_argument(
+        "--out", type=Path, required=True, help="the .npy to write; its .parquet is beside it"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="images decoded at once")
+    options = parser.parse_args()
+    row = files.json_object(options.dataset, "--dataset", "name", "loader")
+    if options.threads < 1 or options.out.suffix != ".npy":
+        parser.error("--threads is a number from 1, and --out ends in .npy")
+    needs = bool({"files", "path"} & row.keys())
+    found = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
+    paths, digests = sources.found(row, **found) if needs else ({}, {})
+    root = root_of(row, options.data_dir)
+    about = decode(row, paths, digests, root, options.out, threads=options.threads)
+    print(f"{options.out}: {row['name']}, {len(about['classes'])} classes, converted {about['converted']}")
+
+
+if __name__ == "__main__":
+    stage(main)
