@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+import tiny_vit
 import torch
 from conftest import FOLDER, ROW, SMALL
 from safetensors.torch import load_file, save_file
@@ -205,3 +206,64 @@ def test_without_network_a_hub_backbone_that_is_not_in_the_cache_is_one_sentence
 def test_an_unknown_family_is_refused_with_the_known_ones():
     with pytest.raises(BadInput, match="unknown backbone family 'gpt'; known: bert, roberta"):
         backbones.load({"family": "gpt", "path": FOLDER})
+
+
+def timm_vit(path, **changes):
+    """A folder of the tiny ViT with a classifier, and the ViT."""
+    model = tiny_vit.vit(num_classes=7)
+    return tiny_vit.folder(path, model, **changes), model.eval()
+
+
+def test_a_vit_is_the_one_that_was_written_without_its_classifier(tmp_path):
+    path, whole = timm_vit(tmp_path)
+    taken = backbones.load({"family": "vit", "path": path})
+    assert (taken.width, taken.depth, taken.size) == (tiny_vit.WIDTH, tiny_vit.DEPTH, tiny_vit.SIZE)
+    assert (taken.mean, taken.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    pixels = tiny_vit.images()
+    assert torch.equal(taken.body.eval()(pixels), whole.forward_head(whole.forward_features(pixels), True))
+
+
+def test_positions_of_a_vit_are_resampled_to_the_size_of_its_row(tmp_path):
+    path, whole = timm_vit(tmp_path)
+    taken = backbones.load({"family": "vit", "path": path, "size": 24})
+    assert taken.size == 24 and taken.body.pos_embed.shape[1] == 1 + 6 * 6
+    whole.set_input_size(24)
+    assert torch.allclose(taken.body.pos_embed, whole.pos_embed, atol=1e-6)
+
+
+MINE = {"img_size": 16, "patch_size": 4, "embed_dim": 32, "depth": 4, "num_heads": 4}
+
+
+@pytest.mark.parametrize(
+    "kind, row, sentence",
+    [
+        (
+            {"class_token": False, "global_pool": "avg"},
+            {},
+            "does not end in a class token after a final norm",
+        ),
+        ({"global_pool": "avg"}, {}, "does not end in a class token"),
+        ({"scale_attn_norm": True}, {}, r"has blocks \(Block, Attention\) of another kind"),
+        ({"depth": 3}, {}, "cannot be read .*Unexpected key"),
+        ({"depth": 5}, {}, "cannot be read .*Missing key"),
+        ({}, {"size": 30}, "30 x 30 pixels are not square of whole patches; set size .* multiple of 4"),
+        ({"img_size": [16, 32]}, {}, "16 x 32 pixels are not square"),
+    ],
+)
+def test_a_vit_that_prompts_cannot_enter_is_one_sentence(tmp_path, kind, row, sentence):
+    shape = {key: value for key, value in kind.items() if key != "depth"}
+    path = tiny_vit.folder(tmp_path, tiny_vit.vit(num_classes=7, **shape), model_args={**MINE, **kind})
+    with pytest.raises(BadInput, match=sentence) as error:
+        backbones.load({"family": "vit", "path": path, **row})
+    assert "\n" not in str(error.value)
+
+
+def test_another_image_model_of_timm_is_not_of_the_family(tmp_path):
+    import timm
+
+    model = timm.create_model("test_resnet", num_classes=3)
+    path = tiny_vit.folder(
+        tmp_path, model, architecture="test_resnet", model_args={}, pretrained_cfg={"num_classes": 3}
+    )
+    with pytest.raises(BadInput, match="is of the family 'ResNet', but its row says family: vit"):
+        backbones.load({"family": "vit", "path": path})

@@ -9,7 +9,7 @@ from tailprompt import backbones
 from tailprompt.compose import compose
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput
-from tailprompt.heads import Linear, Verbalizer, scale_by_norm
+from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
 
 WORDS = {"a": "kernel", "b": "video games", "c": "网络"}
 SETTINGS = {
@@ -114,6 +114,32 @@ def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
     assert logits.abs().max() <= 30.0 and torch.allclose(
         head.logits(2 * head.features(hidden)), logits, atol=1e-4
     )
+
+
+def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_bias(hidden):
+    head = Predictor(hidden.shape[1], 3, predictor="cosine", logit_scale=20.0).eval()
+    angles = [
+        [torch.dot(one, other) / one.norm() / other.norm() for other in head.class_vectors().detach()]
+        for one in hidden
+    ]
+    assert torch.allclose(head.logits(head.features(hidden)), 20 * torch.tensor(angles), atol=1e-4)
+    assert [name for name, _ in head.named_parameters()] == ["predictor.weight"] and not head.bias().any()
+    assert torch.allclose(head.class_vectors().norm(dim=-1), torch.ones(3))
+
+
+def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training_only(hidden):
+    head = Predictor(hidden.shape[1], 3, predictor="linear", dropout=0.5).eval()
+    torch.nn.init.normal_(head.predictor.bias)
+    assert torch.equal(head.features(hidden), hidden)
+    assert torch.allclose(head.logits(hidden), hidden @ head.class_vectors().T + head.bias(), atol=1e-6)
+    assert (head.train().features(hidden) == 0).any()
+
+
+def test_logits_of_images_stay_exact_in_half_precision(hidden):
+    head = Predictor(hidden.shape[1], 3).eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        made = head.logits(hidden.bfloat16())
+    assert torch.equal(made, head.logits(hidden.bfloat16().float()))
 
 
 def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):

@@ -16,7 +16,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "vocabulary",
     "config forecast",
     "heads claims loop parameters",
-    "compose figures tables",
+    "compose objective figures tables",
     "draw predict pretrain tabulate train",
     "__main__",
 ]

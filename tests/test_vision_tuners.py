@@ -3,39 +3,14 @@
 import pytest
 import timm
 import torch
+from tiny_vit import DEPTH, SETTINGS, WIDTH, images, vit
 from torch.nn import functional as F
 
 from tailprompt import tuning
 from tailprompt.errors import BadInput
 from tailprompt.tuners.vision import prompted
 
-WIDTH, DEPTH, SIZE = 32, 4, 16
 GROUPED = {"tuner": "group_prompts", "length": 3, "pool": 5, "shared_blocks": 2}
-SETTINGS = {
-    "tuner": "prompts",
-    "length": 10,
-    "prompt_init": "trunc_normal",
-    "prompt_dropout": 0.0,
-    "pool": 20,
-    "chosen": 2,
-    "shared_blocks": 6,
-    "query": "shared",
-    "joint": False,
-    "norms": "frozen",
-    "adapter": 0,
-    "border": 0,
-    "start": None,
-}
-
-
-def vit(**changes):
-    """A tiny random ViT whose weights and norms are far from their starts."""
-    torch.manual_seed(0)
-    shape = {"img_size": SIZE, "patch_size": 4, "embed_dim": WIDTH, "depth": DEPTH, "num_heads": 4}
-    model = timm.models.VisionTransformer(**{**shape, "num_classes": 0, "class_token": True, **changes})
-    for value in model.parameters():
-        value.data.add_(torch.randn_like(value), alpha=0.2)
-    return model
 
 
 def tuned(settings, **changes):
@@ -45,10 +20,6 @@ def tuned(settings, **changes):
         if not name.startswith("vit."):
             value.data.add_(torch.randn_like(value))
     return body
-
-
-def images(count=3, seed=1):
-    return torch.randn(count, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(seed))
 
 
 def appended(model, tokens, prompts):

@@ -64,7 +64,7 @@ class Backbone:
 class VisionBackbone:
     """A vision transformer of timm without its classifier, and the images that it takes.
 
-    size: pixels a side. mean, std: of each channel, of values from 0 to 1.
+    size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
     """
 
     body: nn.Module
@@ -73,6 +73,7 @@ class VisionBackbone:
     size: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    tokens: int
     initializer_range: float = 0.02
 
 
@@ -165,7 +166,13 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         )
     stated = resolve_model_data_config(model)
     return VisionBackbone(
-        model, model.embed_dim, len(model.blocks), height, tuple(stated["mean"]), tuple(stated["std"])
+        model,
+        model.embed_dim,
+        len(model.blocks),
+        height,
+        tuple(stated["mean"]),
+        tuple(stated["std"]),
+        (height // patch) ** 2 + 1,
     )
 
 

@@ -14,23 +14,27 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt import tuning
+from tailprompt import images, tuning
 from tailprompt.backbones import Backbone, VisionBackbone
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
 from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
+from tailprompt.images import Images
 from tailprompt.template import template_of
 from tailprompt.tuners import TUNERS
 from tailprompt.tuners.vision import prompted
 
 # what composing a run and encoding its rows always reads, of texts and of images
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
+VIEWS = ("test_zoom", "views")
+VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
 HEAD_OF_IMAGES = ("dropout", "predictor", "logit_scale")
 SETTINGS_OF_IMAGES = (
     *tuning.SETTINGS,
     *HEAD_OF_IMAGES,
-    *("head", "eta", "eta_bias", "start", "precision", "test_zoom", "views"),
+    *VIEWS,
+    *("head", "eta", "eta_bias", "start", "precision"),
 )
 
 
@@ -62,13 +66,15 @@ class ImageModel(nn.Module):
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
 
     @property
+    def own(self) -> set[str]:
+        """Names of what is not the pretrained ViT's: what a run's weights hold."""
+        named = self.named_parameters()
+        return {name for name, value in named if value.requires_grad or not name.startswith("body.vit.")}
+
+    @property
     def new(self) -> set[str]:
-        """What a run to start from need not hold: all that learns but shared prompts and the head."""
-        return {
-            name
-            for name, value in self.named_parameters()
-            if value.requires_grad and name.startswith("body.") and name != "body.prompts"
-        }
+        """Names of what a run to start from need not hold: all but the shared prompts and the head."""
+        return {name for name in self.own if name.startswith("body.") and name != "body.prompts"}
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the predictor sees."""
@@ -171,28 +177,42 @@ def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Exam
     )
 
 
+def view_rows(
+    table: pd.DataFrame, backbone: VisionBackbone, settings: dict, pixels: Path, *, training: bool
+) -> Images:
+    """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
+    wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
+    return images.read(
+        pixels,
+        table,
+        training=training,
+        size=backbone.size,
+        mean=backbone.mean,
+        std=backbone.std,
+        tokens=backbone.tokens,
+        **{key: settings[key] for key in wanted},
+    )
+
+
 def load_trained(
     model: Model | ImageModel, run: Path, *, started: bool = False, new: Collection[str] = ()
 ) -> None:
     """Load a run's weights; raises BadInput unless they hold all that this model trains.
 
-    started: the run began from another run's weights, so that what it did not train may be the other's (but
-    for the layers of a ViT). new: tensors that begin in this run, so that one to start from may lack them.
+    started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
+    image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
     """
     path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
-    shapes = {name: value.shape for name, value in model.state_dict().items()}
-    of_checkpoint = "body.vit." if isinstance(model, ImageModel) else ()
-    needed = {
-        name
-        for name, value in model.named_parameters()
-        if value.requires_grad or (started and not name.startswith(of_checkpoint))
-    }
+    images = isinstance(model, ImageModel)
+    trained = {name for name, value in model.named_parameters() if value.requires_grad or started}
+    needed = model.own if images else trained
+    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed or not images}
     absent = needed - set(weights) - set(new)
     if "body.prompts" in absent:
-        raise BadInput(f"{path} has no prompts; name a run of tuner: prompts in start")
+        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: prompts in start")
     if any(name.startswith("body.") for name in absent):
         raise BadInput(
             f"{path} holds the head without its body; set keep: true in the row of the run's method "

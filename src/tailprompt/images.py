@@ -52,6 +52,7 @@ class Images:
     reader: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1), repr=False)
     asked: dict[bytes, Future] = field(default_factory=dict, repr=False)
     truncated: int = 0
+    tokens: int = 1
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -63,8 +64,8 @@ class Images:
 
     @property
     def lengths(self) -> Int[Tensor, " images"]:
-        """Every image counts one, where batches are planned by length."""
-        return torch.ones(len(self), dtype=torch.long)
+        """Every image counts the same, where batches are planned by tokens."""
+        return torch.full((len(self),), self.tokens)
 
     def to(self, device: torch.device | str, *, room: int | None = None) -> Images:
         """The same with batches on a device. room: bytes of pixels that it may hold, else as said above."""
@@ -76,8 +77,9 @@ class Images:
     def brought(self, device: torch.device) -> UInt8[Tensor, "images side side 3"]:
         """All pixels on the device, a block at a time."""
         pixels = torch.empty((len(self), *self.file.shape[1:]), dtype=torch.uint8, device=device)
-        for block in torch.arange(len(self)).split(BLOCK):
-            pixels[block[0] : block[-1] + 1] = self.read(block).to(device)
+        for start in range(0, len(self), BLOCK):
+            block = torch.arange(start, min(start + BLOCK, len(self)))
+            pixels[start : start + BLOCK] = self.read(block).to(device)
         return pixels
 
     def read(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
@@ -137,13 +139,15 @@ def read(
     mixup: float = 0.0,
     test_zoom: float = 1.0,
     views: int = 1,
+    tokens: int = 1,
 ) -> Images:
     """The images of `table` (id, label, image: their row of the file `pixels`), not on a device yet.
 
     size: pixels a side that the backbone takes; mean, std: of a channel, of 1. In training `augment` (a name
     of AUGMENTATIONS; crop_scale: the least share of the area that resized_crop keeps), `flip` and mixup (the
     alpha of its Beta, 0 is none); else whole images scaled to test_zoom * size and the middle of them, or
-    `views` = 5: their corners too. Raises BadInput for a file of another form and settings of no use.
+    `views` = 5: their corners too. tokens: of a view in the backbone,
+    as a batch is planned. Raises BadInput for a file of another form and settings of no use.
     """
     with reading(pixels):
         file = np.load(pixels, mmap_mode="r", allow_pickle=False)
@@ -164,6 +168,7 @@ def read(
         names=list(table["id"]),
         view=partial(learned if training else shown, size=size, mean=mean, std=std),
         mixup=mixup if training else 0.0,
+        tokens=tokens * (1 if training else views),
     )
 
 

@@ -259,14 +259,14 @@ def predict(
     *,
     tokens: int = 16_384,
     precision: str = "float32",
-    features: bool = False,
+    apply: Callable | None = None,
 ) -> Float[Tensor, "examples outputs"]:
-    """Logits (or features) of all examples in their own order, on the CPU in float32.
+    """Logits (or what `apply` makes of a batch) of all examples in their own order, on the CPU in float32.
 
     Batches hold examples of similar length, about `tokens` tokens each.
     """
     model.eval()
-    apply = model.features if features else model
+    apply = apply or model
     order = torch.argsort(examples.lengths, descending=True, stable=True)
     outputs, at = [], 0
     while at < len(order):

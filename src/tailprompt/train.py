@@ -12,6 +12,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,19 +24,35 @@ from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt import backbones, data
+from tailprompt.backbones import VisionBackbone
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, Model, compose, encode_rows, load_trained, rescaled, word_ids
+from tailprompt.compose import (
+    SETTINGS,
+    SETTINGS_OF_IMAGES,
+    ImageModel,
+    Model,
+    compose,
+    encode_rows,
+    load_trained,
+    rescaled,
+    view_rows,
+    word_ids,
+)
 from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import json_object, sha256, whole, write_json
+from tailprompt.files import json_object, keyed, sha256, whole, write_json
+from tailprompt.images import Images
 from tailprompt.loop import Progress, fit, predict
-from tailprompt.losses import LOSSES
-from tailprompt.plan import Point
+from tailprompt.objective import objective
+from tailprompt.plan import Point, parse
 from tailprompt.provenance import surroundings
 from tailprompt.samplers import SAMPLERS
 
 LOOP = (
     "select",
+    "optimizer",
+    "momentum",
+    "schedule",
     "lr",
     "batch",
     "epochs",
@@ -48,6 +65,9 @@ LOOP = (
     "precision",
     "bucket",
 )
+COST = ("loss", "sampler", "dual_weight", "lambda_positive_instance", "lambda_negative_instance")
+AFTER = ("tau", "keep", "start")
+OF_IMAGES = ("key_weight", "key_scaled", "head_start", "augment", "crop_scale", "flip", "mixup")
 
 
 def train(
@@ -67,21 +87,31 @@ def train(
     source = settings.get("verbalizer") or f"class names of {path}"
     model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
     if start:
-        load_trained(model, start)
-    splits = {
-        split: encode_rows(part, backbone, settings).to(device)
-        for split, part in table.groupby("split", sort=False)
-    }
+        load_trained(model, start, new=getattr(model, "new", ()))
+    pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
+    view = partial(examples_of, backbone=backbone, settings=settings, pixels=pixels, device=device)
+    parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
+    splits = {split: view(part, training=split == "train") for split, part in parts.items()}
     model.to(device)
+    if settings.get("head_start") == "class_means":
+        start_from_means(model, view(parts["train"], training=False))
     key = json.dumps([settings, row, words, sha256(path)], sort_keys=True)
     progress = fit_model(model, splits, classes, settings, point, folder, key)
     logits = {
-        split: predict(model, splits[split], precision=settings["precision"]) for split in ("dev", "test")
+        split: predict(model, splits[split], precision=settings["precision"])
+        for split in ("dev", "test")
+        if len(splits[split])
     }
-    tau = choose_tau(model, logits["dev"], splits["dev"].labels.cpu(), settings)
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings)
     logits = {split: rescaled(model, value, tau) for split, value in logits.items()}
-    write_predictions(folder / "predictions.parquet", logits, splits)
-    write_features(folder / "features.parquet", model, splits, classes, settings.get("features", []))
+    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
+    asked = [classes.index(name) for name in settings.get("features", [])]
+    shown = features_of(model, splits["test"], "test", asked)
+    if settings.get("vectors"):
+        seen = {"train": view(parts["train"], training=False), "test": splits["test"]}
+        every = range(len(classes))
+        shown = pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
+    write_features(folder / "features.parquet", shown)
     write_weights(folder / "weights.safetensors", model, settings)
     write_curve(folder / "curve.csv", progress)
     about = {
@@ -98,11 +128,12 @@ def train(
         },
         "truncated": {split: part.truncated for split, part in splits.items()},
         "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
+        "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
         "total": sum(value.numel() for value in model.parameters()),
         "steps": progress.step,
         "best_step": progress.best_step,
-        "selection_split": "dev",
-        "dev": judge(logits["dev"], splits["dev"].labels.cpu()),
+        "selection_split": "none" if settings["select"] == "last" else "dev",
+        "dev": judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {},
         "tau": tau,
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
@@ -111,6 +142,33 @@ def train(
     }
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
+
+
+def examples_of(
+    part: pd.DataFrame,
+    *,
+    backbone: backbones.Backbone | VisionBackbone,
+    settings: dict,
+    pixels: Path,
+    device: torch.device,
+    training: bool,
+) -> Examples | Images:
+    """A split on the device: texts as token ids, images as views of the file `pixels`."""
+    if isinstance(backbone, VisionBackbone):
+        return view_rows(part, backbone, settings, pixels, training=training).to(device)
+    return encode_rows(part, backbone, settings).to(device)
+
+
+@torch.no_grad()
+def start_from_means(model: ImageModel, examples: Images) -> None:
+    """Give each class's vector in the head the direction of the mean feature of its examples.
+
+    As LIFT does (Shi et al. 2024); a class without examples keeps its random one.
+    """
+    features, labels = predict(model, examples, apply=model.features), examples.labels.cpu()
+    vectors = model.head.class_vectors()
+    for label in labels.unique().tolist():
+        vectors[label] = torch.nn.functional.normalize(features[labels == label].mean(0), dim=0)
 
 
 def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
@@ -135,15 +193,12 @@ def fit_model(
     key: str,
 ) -> Progress:
     """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from."""
-    function, wanted = named(LOSSES, settings["loss"], "loss")
-    labels = splits["train"].labels
-    counts = torch.bincount(labels, minlength=len(classes)).float()
-    loss = partial(function, counts=counts, **{key: settings[key] for key in wanted})
+    counts = torch.bincount(splits["train"].labels, minlength=len(classes)).float()
     return fit(
         model,
         splits["train"],
         splits["dev"],
-        loss=loss,
+        loss=objective(settings, counts),
         sampler=named(SAMPLERS, settings["sampler"], "sampler"),
         judge=judge,
         seed=point.seed,
@@ -163,15 +218,33 @@ def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
     }
 
 
-def choose_tau(model: Model, logits: Tensor, labels: Tensor, settings: dict) -> float:
+def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
+    if len(taus) == 1:
+        return taus[0]
     scores = [judge(rescaled(model, logits, tau), labels)[settings["select"]] for tau in taus]
     return taus[int(np.argmax(scores))]
 
 
-def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, Examples]) -> None:
-    """id, split, label, prediction and logits per class (float16), dev then test."""
+@torch.no_grad()
+def chosen_prompts(model: Model, splits: dict[str, Examples], settings: dict) -> dict[str, list] | None:
+    """The group prompts of each example of dev and test, the best first, where the tuner has a pool."""
+    if settings["tuner"] != "group_prompts":
+        return None
+    return {
+        split: predict(model, splits[split], precision=settings["precision"], apply=model.chosen)
+        .long()
+        .tolist()
+        for split in ("dev", "test")
+        if len(splits[split])
+    }
+
+
+def write_predictions(
+    path: Path, logits: dict[str, Tensor], splits: dict[str, Examples], prompts: dict[str, list] | None
+) -> None:
+    """id, split, label, prediction and logits per class (float16), dev then test; chosen group prompts."""
     parts = [
         pd.DataFrame(
             {
@@ -180,6 +253,7 @@ def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, E
                 "label": splits[split].labels.cpu().numpy(),
                 "prediction": value.argmax(-1).numpy(),
                 "scores": list(value.numpy().astype(np.float16)),
+                **({"prompts": prompts[split]} if prompts else {}),
             }
         )
         for split, value in logits.items()
@@ -188,35 +262,38 @@ def write_predictions(path: Path, logits: dict[str, Tensor], splits: dict[str, E
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
 
 
-def write_features(
-    path: Path, model: Model, splits: dict[str, Examples], classes: list[str], asked: list[str]
-) -> None:
-    """Feature vectors of the test examples of the classes that a figure asks for."""
-    wanted = [classes.index(name) for name in asked]
-    test = splits["test"]
-    labels = test.labels.cpu().numpy()
-    chosen = np.flatnonzero(np.isin(labels, wanted))
-    vectors = predict(model, test, features=True).numpy()[chosen] if wanted else []
-    table = pd.DataFrame(
+def features_of(model: Model, examples: Examples, split: str, classes: Sequence[int]) -> pd.DataFrame:
+    """id, split, label and feature vector of the examples of some classes."""
+    labels = examples.labels.cpu().numpy()
+    chosen = np.flatnonzero(np.isin(labels, list(classes)))
+    vectors = predict(model, examples, apply=model.features).numpy()[chosen] if len(chosen) else []
+    return pd.DataFrame(
         {
-            "id": [test.names[i] for i in chosen],
-            "split": "test",
+            "id": [examples.names[i] for i in chosen],
+            "split": split,
             "label": labels[chosen],
             "vector": list(vectors),
         }
     )
+
+
+def write_features(path: Path, table: pd.DataFrame) -> None:
+    """What figures show besides predictions: feature vectors, of which there may be none."""
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
 
 
 def write_weights(path: Path, model: Model, settings: dict) -> None:
-    """The class vectors and the head's trained tensors; with `keep` all that differ from the checkpoint."""
-    tensors = {
-        name: value.detach()
-        for name, value in model.named_parameters()
-        if (settings["keep"] and (value.requires_grad or settings["start"]))
-        or (value.requires_grad and (settings["tuner"] != "full" or name.startswith("head.")))
-    }
+    """The class vectors and what was trained; of a fully tuned body only with `keep`.
+
+    What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
+    """
+    kept = {name for name, value in model.named_parameters() if value.requires_grad or settings["start"]}
+    if isinstance(model, ImageModel):
+        kept = model.own
+    if not settings["keep"] and (settings["tuner"] == "full" or settings["input"] != "pixels"):
+        kept = {name for name in kept if name.startswith("head.")}
+    tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
     with whole(path) as temporary:
         save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, temporary)
@@ -260,7 +337,12 @@ def main() -> None:
     if min(options.slots, options.threads) < 1:
         parser.error("--slots and --threads are numbers from 1")
     point = point_at(options.point)
-    settings = json_object(options.settings, "--settings", *SETTINGS, *LOOP, "loss", "sampler", "tau", "keep")
+    settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
+    keyed(
+        settings,
+        "--settings",
+        *((*SETTINGS_OF_IMAGES, *OF_IMAGES) if settings["input"] == "pixels" else SETTINGS),
+    )
     row = json_object(options.backbone, "--backbone", "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots) as device:
