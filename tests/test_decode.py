@@ -275,6 +275,10 @@ def test_a_list_without_labels_and_images_without_a_folder_are_one_sentence(tmp_
         listings.image_folder({}, ROW, tmp_path / "empty")
 
 
+def test_images_that_the_disk_cannot_hold_are_one_sentence(tmp_path):
+    refused(tmp_path, {"loader": "digits", "side": 2**20}, "its images take", "GB left; make room")
+
+
 # from the stage to the canonical table
 
 
