@@ -41,7 +41,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
     [
         ("slotz: 2", "unknown key 'slotz' in the top level; known: .*slots"),
         ("protocols: {glee: {settings: {lr: 1, epoch: 1}}}", "'epoch' in protocols.glee.settings; .*lr"),
-        ("protocols: {glle: {seeds: [1]}}", "protocols.glle lacks .*; beside it: glee, mine"),
+        ("protocols: {glle: {seeds: [1]}}", "protocols.glle lacks .*; beside it: glee, lpt, mine"),
         ("papers: {glee: {tables: {tabel2: {average: true}}}}", "tabel2 lacks .*; beside it: .*table2"),
         ("datasets: {a/b: {language: en}}", "datasets: 'a/b' is not a name of letters"),
         ("datasets: {.: {language: en}}", "datasets: '.' is not a name of letters"),
@@ -75,7 +75,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "'cmidd' in protocols.glee.cells is none of the datasets",
         ),
         ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
-        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, mine"),
+        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine"),
         (
             "make: {glee: {figures: [figure2]}}",
             "'figure2' in make.glee.figures is none of .*; known: .*figure1",

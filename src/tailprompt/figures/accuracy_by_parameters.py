@@ -17,7 +17,7 @@ from tailprompt.parameters import counted
 KINDS = ["tuned", "total"]
 COLUMNS = ["parameters/tuned", "parameters/total", "accuracy/all"]
 LEAST = 0.01  # millions; the axis is linear below, so that none has a place
-AREA = 0.5  # square points for a million parameters in all
+AREA = 70  # square points of the spot of the largest model
 
 
 def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
@@ -31,9 +31,11 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
         ours = counted(found[(found.dataset == dataset) & found.there], KINDS)
         ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
         theirs = printed(spec, records.printed_name(report))
-        draw(panel, ours, color=style.HEAD, label="ours")
-        draw(panel, theirs, color="none", label="as printed")
-        label(panel, pd.concat([ours, theirs]))
+        both = pd.concat([ours, theirs])
+        unit = AREA / both["parameters/total"].max() if len(both) else 0
+        draw(panel, ours, unit, color=style.HEAD, label="ours")
+        draw(panel, theirs, unit, color="none", label="as printed")
+        label(panel, both)
         finish(panel, report["title"])
     style.legend(figure)
     return figure
@@ -60,12 +62,12 @@ def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
     return pd.DataFrame(columns=COLUMNS, dtype=float)
 
 
-def draw(axes: Axes, table: pd.DataFrame, *, color: str, label: str) -> None:
-    """Spots; hollow ones stay apart from filled ones in grey, too."""
+def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str) -> None:
+    """Spots of `unit` square points a million parameters; hollow and filled stay apart in grey, too."""
     tuned, total, accuracy = (table[name].to_numpy() for name in COLUMNS)
     look = {"facecolor": color, "edgecolor": style.INK, "linewidth": 0.7, "alpha": 0.8}
     if len(table):
-        axes.scatter(tuned, accuracy, s=AREA * total, label=label, **look)
+        axes.scatter(tuned, accuracy, s=unit * total, label=label, **look)
 
 
 def label(axes: Axes, table: pd.DataFrame) -> None:
@@ -74,7 +76,7 @@ def label(axes: Axes, table: pd.DataFrame) -> None:
         return
     low, high = table["accuracy/all"].min(), table["accuracy/all"].max()
     gap = max(high - low, 1.0) / 18
-    column = np.round(np.log10(table["parameters/tuned"].clip(lower=LEAST)))
+    column = np.round(2 * np.log10(table["parameters/tuned"].clip(lower=LEAST / 10)))
     for _, part in table.groupby(column.to_numpy()):
         heights, right = apart(part["accuracy/all"].to_numpy(), gap), part["parameters/tuned"].max()
         for (name, spot), height in zip(part.iterrows(), heights, strict=True):

@@ -59,7 +59,8 @@ def matches(axes: Axes, run: pd.Series, report: dict, each: int) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     bits = matching.entropy(matching.usage(chosen, pool))
-    axes.set_xlabel(f"share of choices, %   (usage of the pool: {bits:.1f} of {log2(pool):.1f} bits)")
+    axes.set_title(f"{axes.get_title()} (pool used: {bits:.1f} of {log2(pool):.1f} bits)")
+    axes.set_xlabel("share of choices, %")
 
 
 def drawn(report: dict, each: int) -> list[int]:

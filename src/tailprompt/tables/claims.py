@@ -261,7 +261,6 @@ def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
         METHOD,
         *(few if len(seeds) and seeds.min() < FEW_SEEDS else []),
         *margins,
-        *spec.get("notes", []),
         *mixtures,
     ]
 

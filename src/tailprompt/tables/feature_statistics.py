@@ -10,7 +10,7 @@ import pandas as pd
 from tailprompt import metrics, records, separability
 from tailprompt.sheet import Sheet
 from tailprompt.tables.layout import Measure, layout
-from tailprompt.tables.notes import absent, data_notes, origin
+from tailprompt.tables.notes import absent, data_notes, origin, printed_notes
 from tailprompt.tables.scores import with_reported
 
 MEASURES = {
@@ -38,7 +38,12 @@ def feature_statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, She
     measures = {name: measure(name) for name in spec["separability"]}
     notes = [origin(found, spec), READING, *absent(found, reports, spec), *data_notes(reports)]
     sheet = layout(
-        long, measures, titles, spec, [*notes, *spec.get("notes", []), *records.mixtures(found)], "dataset"
+        long,
+        measures,
+        titles,
+        spec,
+        [*notes, *printed_notes(long, spec), *records.mixtures(found)],
+        "dataset",
     )
     return long, sheet, sheet
 

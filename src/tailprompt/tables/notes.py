@@ -22,7 +22,7 @@ def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, r
         *picked(chosen, spec, reports),
         *data_notes(reports),
         *diluted(long, spec, reports),
-        *spec.get("notes", []),
+        *printed_notes(long, spec),
         *records.mixtures(found),
     ]
 
@@ -32,6 +32,11 @@ def origin(found: pd.DataFrame, spec: dict) -> str:
     backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
     seeds = ", ".join(map(str, spec["seeds"]))
     return f"Ours: {backbones} at scale {spec['scale']}, seeds {seeds}; points, mean with SD over n seeds."
+
+
+def printed_notes(long: pd.DataFrame, spec: dict) -> list[str]:
+    """What the block says of the printed numbers, where there are any."""
+    return spec.get("notes", []) if long.reported.notna().any() else []
 
 
 def data_notes(reports: dict) -> list[str]:
