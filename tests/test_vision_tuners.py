@@ -266,3 +266,21 @@ def test_settings_that_do_not_go_together_are_one_sentence(changes, sentence):
     tuning.check(grouped, depth=12, size=224)
     with pytest.raises(BadInput, match=sentence):
         tuning.check({**grouped, **changes}, depth=12, size=224)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize("settings", [{"tuner": "prompts"}, GROUPED])
+def test_compiled_blocks_compute_the_same(settings):
+    body, pixels = tuned(settings).cuda(), images(8).cuda()
+    learned = [value for value in body.parameters() if value.requires_grad]
+
+    def features_and_slopes():
+        made = body(pixels)
+        loss = made.features.square().sum() + (0 if made.match is None else made.match.sum())
+        return made.features, *torch.autograd.grad(loss, learned)
+
+    plain = features_and_slopes()
+    body.compile_blocks()
+    for one, other in zip(plain, features_and_slopes(), strict=True):
+        assert torch.allclose(one, other, atol=1e-3, rtol=1e-3)

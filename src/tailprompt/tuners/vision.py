@@ -62,7 +62,9 @@ class PromptedViT(nn.Module):
         return self
 
     def compile_blocks(self) -> None:
-        """Compile the block, once for all of them, which takes seconds where the whole takes minutes."""
+        """Compile the block, once for all of them: seconds where the whole body takes minutes."""
+        # first, later and last blocks, with and without groups, in training and not, and other batch sizes
+        torch._dynamo.config.recompile_limit = 64
         self.block = torch.compile(block)
 
     def forward(self, pixels: Pixels) -> Tuned:
