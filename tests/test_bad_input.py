@@ -11,10 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
-from tailprompt import backbones, data, prepare, train
+from tailprompt import backbones, data, decode, prepare, train
 from tailprompt.config import load
-from tailprompt.data import sources
+from tailprompt.data import listings, sources
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole, write_json
@@ -111,6 +112,31 @@ def trained(*options, point="a/b/c/d/1", settings="{}"):
 def tokens(tokenizer, **changes):
     form = {"input": "prompted", "template": "{text} {mask}", "max_length": 16, "positions": 512, **changes}
     return encode(["some text"], None, [0], ["row"], tokenizer, **form)
+
+
+def picture(folder, name):
+    """Write an image; returns its path."""
+    (folder / name).parent.mkdir(exist_ok=True)
+    Image.effect_noise((20, 20), 50).save(folder / name)
+    return folder / name
+
+
+def shorten(path):
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def photos(root, *_):
+    """Decode a folder of images."""
+    row = {"name": "mine", "loader": "image_folder"}
+    decode.decode(row, {}, {}, root, root / "mine.npy", threads=1)
+
+
+def listed(folder, lines, **row):
+    """Decode two images by a list of these lines."""
+    for number in range(2):
+        picture(folder, f"a/{number}.png")
+    row, paths = {"name": "mine", "loader": "image_lists", **row}, {"all": write(folder / "mine.txt", lines)}
+    decode.decode(row, paths, {}, folder, folder / "mine.npy", threads=1)
 
 
 TABLE = {
@@ -324,6 +350,38 @@ TABLE = {
     "settings that lack most": (
         lambda *_: trained(settings='{"lr": 1}'),
         "--settings lacks .*batch.*; it has lr",
+    ),
+    "a broken image": (
+        lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),
+        r"'mine': 1 images cannot be decoded: a/1\.png \(cannot identify image file",
+    ),
+    "a half of an image": (
+        lambda folder, _: photos(folder, shorten(picture(folder, "a/1.png"))),
+        r"'mine': 1 images cannot be decoded: a/1\.png \(.*truncated",
+    ),
+    "a list of absent images": (
+        lambda folder, _: listed(folder, "a/0.png 0\nb/0.png 1\n"),
+        r"'mine': 1 files are absent: b/0\.png \(mine\.txt:2\)$",
+    ),
+    "a list with a label out of range": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png 2\n", classes=2),
+        r"'mine': 1 labels are out of range, 0 to 1: 2 of a/1\.png \(mine\.txt:2\); 1 classes have no",
+    ),
+    "a list with paths from the root": (
+        lambda folder, _: listed(folder, "/a/0.png 0\na/1.png 1\n"),
+        r"'mine': 1 paths begin with /, but are read below the root: /a/0\.png \(mine\.txt:1\)",
+    ),
+    "a list without labels": (
+        lambda folder, _: listed(folder, "a/0.png\n"),
+        r"mine\.txt: 1 lines hold no path and label \(mine\.txt:1\); a line is relative/path and a label",
+    ),
+    "a folder without images": (
+        lambda folder, _: photos(picture(folder, "a/1.png").parent),
+        r"a: no folder of images for each class is there$",
+    ),
+    "images of nowhere": (
+        lambda *_: listings.image_folder({}, {"name": "mine"}, None),
+        r"'mine': its images are the user's to get; name their folder, root: DIR in datasets\.mine",
     ),
     "a config typo": (
         lambda *_: load(values={"protocols": {"glee": {"settings": {"epoch": 3}}}}),

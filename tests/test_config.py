@@ -169,6 +169,27 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
     [
         ({"datasets": {"new": {"path": "a.csv"}}}, ["datasets.new lacks language"]),
         ({"datasets": {"new": {"language": "en"}}}, ["datasets.new needs one of path, files"]),
+        (
+            {"datasets": {"new": {"language": "en", "path": "a", "loader": "image_lists"}}},
+            ["datasets.new.loader is 'image_lists'; allowed: table"],
+        ),
+        (
+            {"datasets": {"new": {"language": "image", "path": "a", "loader": "table"}}},
+            ["datasets.new.loader is 'table'; allowed: cifar100"],
+        ),
+        (
+            {"datasets": {"new": {"language": "image", "path": "a", "loader": "image_folder"}}},
+            ["datasets.new.path: 'a' is not read by this loader", "root"],
+        ),
+        (
+            {"datasets": {"new": {"language": "image", "files": {"tst": "a"}, "loader": "image_lists"}}},
+            ["unknown key 'tst' in datasets.new.files; known: all, dev, test, train"],
+        ),
+        (
+            {"datasets": {"new": {"language": "image", "files": {"raw": "a"}, "loader": "cifar100"}}},
+            ["datasets.new.files needs one of all, train and test"],
+        ),
+        ({"datasets": {"imagenet-a": {"trained_on": "imagenet"}}}, ["'imagenet'", "imagenet-lt"]),
         ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
         (
             {"backbones": {"new": {"family": "bert", "hub": "a/b"}}},
@@ -244,7 +265,8 @@ def registry(file: str, name: str) -> set[str]:
         ("settings", "properties.activation", "heads.py", "ACTIVATIONS"),
         ("settings", "properties.norm", "heads.py", "NORMS"),
         ("backbones", "additionalProperties.properties.family", "backbones.py", "FAMILIES"),
-        ("datasets", "additionalProperties.properties.loader", "data/__init__.py", "LOADERS"),
+        ("datasets", "$defs.texts", "data/__init__.py", "LOADERS"),
+        ("datasets", "additionalProperties.properties.shots", "data/groups.py", "SHOTS"),
         ("papers", "$defs.table.properties.kind", "tabulate.py", "KINDS"),
         ("papers", "$defs.figure.properties.kind", "draw.py", "FIGURES"),
         ("papers", "$defs.claim.properties.direction", "claims.py", "DIRECTIONS"),
@@ -256,6 +278,13 @@ def test_schemas_name_what_the_code_has(schema, place, file, name):
     for key in place.split("."):
         found = found[key]
     assert set(found["enum"]) == registry(f"src/tailprompt/{file}", name)
+
+
+def test_schemas_name_the_loaders_of_images():
+    found = yaml.safe_load(Path("workflow/schemas/datasets.schema.yaml").read_text("utf-8"))["$defs"]
+    files = ("listings", "shifted")
+    known = set().union(*(registry(f"src/tailprompt/data/{file}.py", "LISTINGS") for file in files))
+    assert set(found["images"]["enum"]) == known and set(found["folders"]["enum"]) < known
 
 
 BLOCK = {"protocol": "mine", "caption": "x"}

@@ -1,6 +1,7 @@
 """The stage that writes a data set and its report."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 import yaml
 
 from tailprompt import data, plan
-from tailprompt.data import report
+from tailprompt.data import report, shifted
 from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text("utf-8"))
 ROWS = CONFIG["datasets"]
+TEXTS = [name for name in ROWS if ROWS[name]["language"] != "image"]
+IMAGES = [name for name in ROWS if name not in TEXTS]
 GLEE = ["cmid", "iflytek", "ctc", "msra", "r52", "ecom", "rte", "boolq"]
 
 
@@ -123,7 +126,7 @@ def test_length_counts_a_second_text_but_no_entity_of_the_first():
 # the rows that ship
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_every_row_has_a_known_loader_a_good_template_and_a_verbalizer_without_gaps(name):
     row = ROWS[name]
     assert row["loader"] in data.LOADERS
@@ -148,15 +151,21 @@ def test_the_number_of_classes_is_the_papers():
     }
 
 
-def test_downloads_are_pinned_to_a_commit():
-    urls = [
-        entry["url"] for row in ROWS.values() for entry in row.get("files", {}).values() if "url" in entry
-    ]
-    assert all("/935d238fcd1e86817a5e3c6c000ef7e0ec8670de/" in url for url in urls)
+def test_downloads_are_pinned_to_a_commit_or_a_digest():
+    files = [entry for row in ROWS.values() for entry in row.get("files", {}).values() if "url" in entry]
+    assert all(re.search(r"/[0-9a-f]{40}/", file["url"]) or "sha256" in file for file in files)
 
 
 def test_rows_that_are_not_the_papers_data_say_so():
-    assert all(ROWS[name].get("note") for name in ROWS if name not in GLEE and name != "debian-sections")
+    assert all(ROWS[name].get("note") for name in TEXTS if name not in GLEE and name != "debian-sections")
+    assert ROWS["cifar100-resplit"]["note"]
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_have_no_head_and_tail_and_no_class_is_missing(name):
+    row = ROWS[name]
+    assert row["threshold"] is None and ("classes" in row or "trained_on" in row)
+    assert ("trained_on" in row) == (row["loader"] in shifted.LISTINGS)
 
 
 def test_the_demo_cut_of_the_shipped_set_keeps_every_class_and_the_long_tail(tmp_path):

@@ -5,7 +5,9 @@ Without a generator, chance comes from the device's default one, which a killed 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -73,14 +75,14 @@ def random_windows(images: Images, scale: tuple[float, float], generator: Genera
     batch, _, height, width = images.shape
     draws = torch.rand(batch, 4, DRAWS, generator=generator, device=images.device)
     area = height * width * (scale[0] + (scale[1] - scale[0]) * draws[:, 0])
-    low, high = torch.tensor(RATIO, device=images.device).log()
+    low, high = map(math.log, RATIO)
     ratio = (low + (high - low) * draws[:, 1]).exp()
     tall, wide = (area / ratio).sqrt().round(), (area * ratio).sqrt().round()
     inside = (tall > 0) & (tall <= height) & (wide > 0) & (wide <= width)
     first = inside.int().argmax(1, keepdim=True)
     tall, wide, down, right = (value.gather(1, first) for value in (tall, wide, draws[:, 2], draws[:, 3]))
     found = inside.any(1, keepdim=True)
-    tall, wide = tall.where(found, tall.new_tensor(height)), wide.where(found, wide.new_tensor(width))
+    tall, wide = torch.where(found, tall, height), torch.where(found, wide, width)
     top, left = (down * (height - tall + 1)).floor(), (right * (width - wide + 1)).floor()
     return torch.cat([top, left, tall, wide], dim=1).long()
 
@@ -90,11 +92,13 @@ def resized(images: Images, size: int) -> Images:
     height, width = images.shape[-2:]
     if (height, width) == (size, size):
         return images
-    return scaled(images, torch.tensor([[0, 0, height, width]], device=images.device), size)
+    start = torch.zeros(1, device=images.device)
+    rows, columns = (triangles(start, start + side, side, size) for side in (height, width))
+    return rows @ images.float() @ columns.mT
 
 
 def scaled(images: Images, windows: Windows, size: int) -> Float[Tensor, "batch 3 size size"]:
-    """A window of each image (one for each, or one for all) scaled to `size` pixels a side.
+    """A window of each image scaled to `size` pixels a side.
 
     As cutting each out and resizing it (bilinear, antialias) would, but for the rounding to bytes: a linear
     map of rows and one of columns, so two matrix products for the whole batch.
@@ -120,8 +124,14 @@ def triangles(
 
 def normalised(images: Images, mean: Sequence[float] = MEAN, std: Sequence[float] = STD) -> Tensor:
     """Pixels of 0 to 255 to floats, less the mean and over the deviation of each channel."""
-    shift, spread = (torch.tensor(value, device=images.device).view(3, 1, 1) for value in (mean, std))
+    shift, spread = (channels(tuple(values), images.device) for values in (mean, std))
     return (images.float() / 255 - shift) / spread
+
+
+@cache
+def channels(values: tuple[float, float, float], device: torch.device) -> Float[Tensor, "3 1 1"]:
+    """A number for each channel, brought to a device once: each time would make the host wait for it."""
+    return torch.tensor(values, device=device).view(3, 1, 1)
 
 
 def mixup(

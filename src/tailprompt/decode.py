@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -43,6 +44,7 @@ def decode(
     wrong = preflight.faults(listing, row)
     if wrong:  # to be seen at once, not after the hours that all images may take
         tqdm.write(f"'{row['name']}': {'; '.join(wrong)}; its images are looked at too before this ends")
+    check_space(out, len(table) * side**2 * 3)
     with files.whole(out) as array, files.whole(out.with_suffix(".parquet")) as temporary:
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(table), side, side, 3))
         options = {"side": side, "fit": row.get("fit", "crop"), "border": row.get("border", 0)}
@@ -60,6 +62,17 @@ def decode(
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
         data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
     return about
+
+
+def check_space(out: Path, size: int) -> None:
+    """Raise BadInput where `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
+    folder = next(path for path in out.absolute().parents if path.is_dir())
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise BadInput(
+            f"{out}: its images take {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB left; "
+            "make room, or keep fewer pixels (side)"
+        )
 
 
 def filled(

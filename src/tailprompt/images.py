@@ -101,7 +101,7 @@ class Images:
     def pixels(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
         """Stored pixels on the device."""
         if self.resident is not None:
-            return self.resident[indices.to(self.device)]
+            return self.resident[indices.to(self.device, non_blocking=True)]
         waiting = self.asked.pop(key(indices), None)
         found = waiting.result() if waiting else self.read(indices)
         return found.to(self.device, non_blocking=True)
@@ -109,7 +109,7 @@ class Images:
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Tensor | tuple]:
         """Views of these images, and their labels; with mixup (labels, the other labels, share)."""
         views = self.view(self.pixels(indices).permute(0, 3, 1, 2))
-        labels = self.labels[indices.to(self.device)]
+        labels = self.labels[indices.to(self.device, non_blocking=True)]
         if self.mixup:
             views, labels = mixup(views, labels, self.mixup)
         return {"pixels": views}, labels

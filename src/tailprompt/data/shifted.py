@@ -49,7 +49,7 @@ def real(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
     absent = [name for name, right in zip(names, accepted, strict=True) if right and name not in files]
     if absent:
         raise BadInput(f"'{row['name']}': {root} lacks {len(absent)} images: {few(absent)}")
-    return listing(root, {files[name]: right for name, right in zip(names, accepted, strict=True) if right})
+    return listing(root, {files.get(n, Path(n)): right for n, right in zip(names, accepted, strict=True)})
 
 
 def objectnet(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
