@@ -77,10 +77,7 @@ def run(
     slope = 0.02 if base.startswith("prompt") else 0.25
     vectors *= (np.asarray(TRAIN, float) ** slope)[:, None] / np.linalg.norm(vectors, axis=1, keepdims=True)
     save_file({"class_vectors": vectors.astype("float32")}, folder / "weights.safetensors")
-    gold = labels()
-    frame = pd.DataFrame({"id": [f"test-{i}" for i in range(len(gold))], "split": "test", "label": gold})
-    frame["vector"] = [list(map(float, row)) for row in random.normal(size=(len(gold), 16)).astype("float32")]
-    frame.to_parquet(folder / "features.parquet", index=False)
+    features(random).to_parquet(folder / "features.parquet", index=False)
     written = {
         "device": "cpu",
         "versions": {"torch": "2"},
@@ -90,6 +87,18 @@ def run(
     written |= {"trainable": 7, "best_step": 40} | record
     (folder / "run.json").write_text(json.dumps(written), "utf-8")
     return folder
+
+
+def features(random: np.random.Generator) -> pd.DataFrame:
+    """Vectors of all training and test examples, of which classes lie about centres of their own."""
+    centres = random.normal(size=(len(CLASSES), 16))
+    parts = []
+    for split, counts in (("train", TRAIN), ("test", TEST)):
+        gold = np.repeat(np.arange(len(counts)), counts)
+        values = (centres[gold] + random.normal(size=(len(gold), 16))).astype("float32")
+        ids = [f"{split}-{i}" for i in range(len(gold))]
+        parts.append(pd.DataFrame({"id": ids, "split": split, "label": gold, "vector": list(values)}))
+    return pd.concat(parts, ignore_index=True)
 
 
 def hash_of(text: str) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tailprompt import blocks, bootstrap, claims, metrics
 from tailprompt.errors import BadInput
 from tailprompt.tables.claims import claims as table
+from tailprompt.tables.claims import printed_effects
 
 GLEE = yaml.safe_load(Path(__file__).parents[1].joinpath("config/papers/glee.yaml").read_text("utf-8"))
 TAIL = {
@@ -225,9 +226,25 @@ def test_claims_about_methods_that_a_scale_does_not_run_take_no_runs():
     assert judged == ["prompt-f1", "prompt-tail", "prompt-head", "prompt-spread", "prompt-norms"]
 
 
-def test_every_claim_of_glee_is_well_formed():
-    ids = [claim["id"] for claim in SPEC["claims"]]
-    assert len(ids) == len(set(ids))
-    for claim in SPEC["claims"]:
+@pytest.mark.parametrize("paper, count", [("glee", 17), ("lpt", 40)])
+def test_every_claim_is_well_formed(paper, count):
+    folder = Path(__file__).parents[1] / "config"
+    stated = yaml.safe_load((folder / f"papers/{paper}.yaml").read_text("utf-8"))["papers"][paper]["tables"]
+    printed = pd.read_csv(folder / f"reported/{paper}.csv")
+    assert len(stated["claims"]["claims"]) == count
+    for name, claim in stated["claims"]["claims"].items():
         assert claim["direction"] in claims.DIRECTIONS
         assert ("margin" in claim) == (claim["direction"] != "greater") == ("margin_reason" in claim)
+        if "table" in claim:
+            effects = printed_effects(claim, printed)
+            assert effects, f"{name} names a table that does not print both of its methods"
+
+
+def test_the_printed_effects_of_lpt_go_the_way_of_its_claims():
+    folder = Path(__file__).parents[1] / "config"
+    paper = yaml.safe_load((folder / "papers/lpt.yaml").read_text("utf-8"))["papers"]["lpt"]
+    printed = pd.read_csv(folder / "reported/lpt.csv")
+    for name, claim in paper["tables"]["claims"]["claims"].items():
+        mean = np.mean(list(printed_effects(claim, printed).values()))
+        limit = {"greater": mean > 0, "not_greater": mean < claim.get("margin", 0)}
+        assert limit.get(claim["direction"], abs(mean) < claim.get("margin", 0)), name

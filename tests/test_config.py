@@ -135,7 +135,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "papers: {glee: {tables: {table1: {metrics: [f1/all]}}}}",
             "unknown key 'metrics' in .*; known: caption",
         ),
-        ("papers: {glee: {tables: {claims: {claims: []}}}}", "is not a list of at least one claim"),
+        ("papers: {glee: {tables: {claims: {claims: []}}}}", "is not a mapping of at least one claim"),
         ("papers: {glee: {tables: {table2: {methods: []}}}}", "methods: .* is not a list of at least one"),
         ("papers: {glee: {figures: {figure4: {classes: []}}}}", "classes: .* is not a list of at least one"),
         (
@@ -289,40 +289,43 @@ def test_schemas_name_the_loaders_of_images():
 
 BLOCK = {"protocol": "mine", "caption": "x"}
 CLAIM = {
-    "id": "a", "section": "1", "says": "x", "method": "prompt", "than": "cls-tanh", "metric": "f1/all",
+    "section": "1", "says": "x", "method": "prompt", "than": "cls-tanh", "metric": "f1/all",
     "direction": "greater", "sets": "mine",
 }  # fmt: skip
 
 
-def claimed(*claims):
-    return {"papers": {"mine": {"tables": {"new": {**BLOCK, "kind": "claims", "claims": list(claims)}}}}}
+def claimed(claim):
+    return {"papers": {"mine": {"tables": {"new": {**BLOCK, "kind": "claims", "claims": {"a": claim}}}}}}
 
 
 @pytest.mark.parametrize(
-    "claims, words",
+    "claim, words",
     [
-        ([CLAIM, CLAIM], ["--config: claim 'a' in papers.mine.tables.new is there twice"]),
-        ([{**CLAIM, "than": "prompt"}], ["claim 'a'", "compares 'prompt' with itself"]),
-        ([{**CLAIM, "metric": None}], ["metric"]),
-        ([{key: CLAIM[key] for key in CLAIM if key != "metric"}], ["claims.0 lacks metric"]),
-        ([{**CLAIM, "direction": "equal"}], ["claims.0 lacks margin"]),
-        ([{**CLAIM, "direction": "equal", "margin": 0, "margin_reason": "x"}], ["margin", "minimum of 0"]),
-        ([{**CLAIM, "margin": 1.0}], ["claims.0 lacks margin_reason"]),
+        ({**CLAIM, "than": "prompt"}, ["--config: claim 'a'", "compares 'prompt' with itself"]),
+        ({**CLAIM, "metric": None}, ["metric"]),
+        ({key: CLAIM[key] for key in CLAIM if key != "metric"}, ["claims.a lacks metric"]),
+        ({**CLAIM, "direction": "equal"}, ["claims.a lacks margin"]),
+        ({**CLAIM, "direction": "equal", "margin": 0, "margin_reason": "x"}, ["margin", "minimum of 0"]),
+        ({**CLAIM, "margin": 1.0}, ["claims.a lacks margin_reason"]),
+        ({**CLAIM, "metric": "f2/all"}, ["'f2/all' is not", "f1/all"]),
+        ({**CLAIM, "statistic": "separability"}, ["'f1/all' is not", "gamma", "knn/20"]),
+        ({**CLAIM, "metric": "knn/0", "statistic": "separability"}, ["'knn/0' is not", "knn/20"]),
+        ({**CLAIM, "statistic": "seed_spread", "beyond": "f1/tail"}, ["statistic"]),
     ],
 )
-def test_a_claim_that_could_not_be_judged_is_refused(claims, words):
-    refused(claimed(*claims), *words)
+def test_a_claim_that_could_not_be_judged_is_refused(claim, words):
+    refused(claimed(claim), *words)
 
 
 @pytest.mark.parametrize(
     "what, block, words",
     [
         ("tables", {"kind": "scores", "sets": "mine"}, ["new lacks methods, metrics"]),
-        ("tables", {"kind": "scores", "claims": [CLAIM]}, ["papers.mine.tables.new"]),
+        ("tables", {"kind": "scores", "claims": {"a": CLAIM}}, ["papers.mine.tables.new"]),
         ("tables", {"kind": "claims", "sets": "mine"}, ["new lacks claims"]),
         ("figures", {"kind": "features", "sets": "mine", "methods": ["prompt"]}, ["new lacks classes"]),
         ("figures", {"kind": "weight_norms", "sets": "mine"}, ["new lacks methods"]),
-        ("figures", {"kind": "f1_by_frequency", "sets": "mine"}, ["new lacks methods"]),
+        ("figures", {"kind": "score_by_frequency", "sets": "mine"}, ["new lacks methods"]),
     ],
 )
 def test_a_block_without_what_its_kind_needs_is_refused(what, block, words):

@@ -8,15 +8,15 @@ from blocks import block, results
 from tailprompt import blocks, config, draw, plan
 from tailprompt.errors import BadInput
 from tailprompt.figures import style
-from tailprompt.figures.f1_by_frequency import binned
 from tailprompt.figures.features import features
+from tailprompt.figures.score_by_frequency import binned
 
 METHODS = ["cls-tanh", "cls-tanh-focal", "prompt"]
 BLOCKS = {
     "class_distribution": {"methods": []},
     "weight_norms": {"methods": METHODS, "normalised": True},
     "features": {"methods": METHODS[1:], "classes": ["earn", "\u5feb\u9012"], "features": 4},
-    "f1_by_frequency": {"methods": METHODS},
+    "score_by_frequency": {"methods": METHODS},
 }
 
 
@@ -46,7 +46,7 @@ def test_the_same_figure_is_the_same_bytes(root, tmp_path):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["weight_norms", "features", "f1_by_frequency"])
+@pytest.mark.parametrize("kind", ["weight_norms", "features", "score_by_frequency"])
 def test_what_was_not_run_is_said_in_its_panel(tmp_path, kind):
     made_up.data(tmp_path)
     with style.plt.rc_context(style.SETTINGS):
@@ -76,7 +76,7 @@ def test_a_figure_with_classes_asks_its_runs_for_features_and_no_others():
 
 def test_more_lines_than_can_be_told_apart_are_refused(root, tmp_path):
     with pytest.raises(BadInput, match="at most 6 methods"):
-        draw.draw(root, figure("f1_by_frequency", methods=[{"name": "prompt"}] * 7), tmp_path / "x")
+        draw.draw(root, figure("score_by_frequency", methods=[{"name": "prompt"}] * 7), tmp_path / "x")
 
 
 def test_chinese_classes_go_by_their_id():

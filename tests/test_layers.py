@@ -10,12 +10,12 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
-    "files schemas template tuning",
-    "plan losses samplers metrics inject sheet cards card data state augment corruption provenance",
+    "files schemas template matching metrics separability tuning",
+    "plan answers losses samplers inject sheet cards card data state augment corruption provenance",
     "backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
     "vocabulary",
     "config forecast",
-    "heads claims loop",
+    "heads claims loop parameters",
     "compose objective figures tables",
     "draw predict pretrain tabulate train",
     "__main__",

@@ -83,3 +83,22 @@ def test_r52_head_and_tail_give_the_papers_f1():
     # GLEE on R52, CLS-tuning with Tanh, from the authors' logs: one head class, 51 in the tail.
     head, tail = 98.98, 66.65
     assert round((1 * head + 51 * tail) / 52, 1) == 67.3
+
+
+def test_restricted_to_some_classes_the_others_cannot_win():
+    scores = np.array([[9.0, 1.0, 2.0, 0.0], [9.0, 3.0, 2.0, 0.0]])
+    assert metrics.restricted(scores, [3, 1, 2]).tolist() == [2, 1]
+    assert (metrics.restricted(scores, range(4)) == scores.argmax(1)).all()
+
+
+def test_any_right_class_counts_as_the_label():
+    predicted, accepted, labels = (
+        np.array([4, 5, 7, 1]),
+        [[1, 4], [5], [8, 9], [2, 1]],
+        np.array([1, 5, 8, 2]),
+    )
+    found = metrics.folded(predicted, accepted, labels)
+    assert found.tolist() == [1, 5, 7, 2]
+    hits = [guess in right for guess, right in zip(predicted, accepted, strict=True)]
+    assert metrics.accuracy(labels, found) == np.mean(hits)
+    assert (metrics.folded(predicted, labels[:, None], labels) == predicted).all()

@@ -296,7 +296,7 @@ def test_all_four_files_are_written_and_the_csv_holds_every_number(plain, tmp_pa
 
 
 def test_an_unknown_kind_is_one_sentence(tmp_path):
-    with pytest.raises(BadInput, match="unknown kind of table 'pie'; known: claims, scores, statistics"):
+    with pytest.raises(BadInput, match="unknown kind of table 'pie'; known: claims, feature_statistics, "):
         tabulate.tabulate(tmp_path, block("pie"), tmp_path / "x")
 
 

@@ -33,22 +33,27 @@ def expand(config: dict, spec: dict) -> dict:
     cells = cells_of(config, spec, claims)
     datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
     rates = spec.get("choose", {}).get("values", [None])
+    backbones = spec.get("backbones", [None])
     runs = [
         {
             "dataset": dataset,
-            "method": method,
+            "method": on(method, backbone),
             "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
-            "backbone": backbone_of(config, spec["protocol"], dataset),
+            "backbone": backbone or backbone_of(config, spec["protocol"], dataset),
         }
         for dataset, method in cells
+        for backbone in backbones
         for rate in rates
     ]
     methods = unique(method for _, method in cells) or methods_of(config, spec)
+    rows = [(method, backbone) for backbone in backbones for method in methods]
     return {
-        **{key: value for key, value in spec.items() if key not in ("sets", "methods", "claims")},
+        **{
+            key: value for key, value in spec.items() if key not in ("sets", "methods", "claims", "backbones")
+        },
         **({"claims": claims} if "claims" in spec else {}),
         "datasets": [about(config, dataset) for dataset in datasets],
-        "methods": [{"name": name, "title": title(config, name)} for name in methods],
+        "methods": [{"name": on(*row), "title": title(config, *row)} for row in rows],
         "seeds": seeds,
         "runs": runs,
         "scale": config["scale"],
@@ -58,13 +63,13 @@ def expand(config: dict, spec: dict) -> dict:
 def claims_of(config: dict, spec: dict) -> list[dict]:
     """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
     found = []
-    for claim in spec.get("claims", []):
+    for name, claim in spec.get("claims", {}).items():
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
         datasets = datasets_of(config, claim) if all(run.values()) else []
-        found.append({**rest, **titles, "datasets": datasets})
+        found.append({"id": name, **rest, **titles, "datasets": datasets})
     return found
 
 
@@ -90,11 +95,17 @@ def about(config: dict, dataset: str) -> dict:
     return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
 
 
-def title(config: dict, method: str) -> str:
-    """A method's title, with what follows the @."""
+def on(method: str, backbone: str | None) -> str:
+    """A method's row in a table: its name, `lpt/vit-small` where the block compares backbones."""
+    return f"{method}/{backbone}" if backbone else method
+
+
+def title(config: dict, method: str, backbone: str | None = None) -> str:
+    """A method's title, with what follows the @, and the backbone's where a block compares several."""
     base, changes = parse(method)
     text = named(config["methods"], base, "method").get("title", base)
-    return text + "".join(f", {key} {value}" for key, value in changes.items())
+    parts = [text, *(f"{key} {value}" for key, value in changes.items())]
+    return ", ".join(parts + ([config["backbones"][backbone].get("title", backbone)] if backbone else []))
 
 
 def points(expanded: dict) -> list[Point]:
@@ -115,6 +126,8 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
         for paper, name in made(config, what):
             spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
             block = blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            if others := config["papers"][paper].get("others"):
+                block["others"] = others
             place = f"{what[:-1]} {name} of {paper}"
             if "claims" not in spec and not block["datasets"]:
                 wanted = f"name some in sets.{spec.get('sets')}"

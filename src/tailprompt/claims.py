@@ -1,7 +1,8 @@
 """Judge what a paper argues: effects with bootstrap draws in, verdicts out. Pure functions.
 
 A claim compares `method` with `than`. Its effect is positive when the comparison goes the way of `method`, in
-points for scores, in doublings for the spread over seeds, in exponents for the slope of weight norms.
+points for scores, in doublings for the spread over seeds, in exponents for the slope of weight norms, in the
+units of the features for distances.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ class Effect:
     seeds: int
 
 
+def difference(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
+    """Difference of values `[1 + draws, seeds]`: first of what was measured, then of its resamples."""
+    draws = bootstrap.difference(method[1:], than[1:], random)
+    return Effect(float((method[0] - than[0]).mean()), draws, method.shape[1])
+
+
 def score(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
-    """Difference in points, of scores `[1 + draws, seeds]`: first the test split, then its resamples."""
-    value = 100 * float((method[0] - than[0]).mean())
-    return Effect(value, 100 * bootstrap.difference(method[1:], than[1:], random), method.shape[1])
+    """Difference in points, of scores in [0, 1]."""
+    return difference(100 * method, 100 * than, random)
 
 
 def seed_spread(method: np.ndarray, than: np.ndarray, draws: int, random: np.random.Generator) -> Effect:

@@ -119,14 +119,11 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 
 def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first claim with another's id, or of a method against itself."""
+    """Raise BadInput at the first claim of a method against itself."""
     for path, block in all_blocks(config):
-        ids = [claim["id"] for claim in block.get("claims", [])]
-        for claim in block.get("claims", []):
-            place = f"{origin(layers, [*path, 'claims'])}: claim '{claim['id']}' in {'.'.join(path)}"
-            if ids.count(claim["id"]) > 1:
-                raise BadInput(f"{place} is there twice; each needs an id of its own")
+        for name, claim in block.get("claims", {}).items():
             if claim["method"] == claim["than"]:
+                place = f"{origin(layers, [*path, 'claims', name])}: claim '{name}' in {'.'.join(path)}"
                 raise BadInput(f"{place} compares '{claim['method']}' with itself; name another in than")
 
 
@@ -141,7 +138,8 @@ def all_blocks(config: dict) -> Iterator[tuple[tuple[str, ...], dict]]:
 def methods_listed(config: dict, protocol: str) -> set[str]:
     """The methods that tables, figures and claims under a protocol list."""
     here = [block for _, block in all_blocks(config) if block["protocol"] == protocol]
-    pairs = {claim[key] for block in here for claim in block.get("claims", []) for key in ("method", "than")}
+    claims = [claim for block in here for claim in block.get("claims", {}).values()]
+    pairs = {claim[key] for claim in claims for key in ("method", "than")}
     return pairs.union(*(block.get("methods", []) for block in here))
 
 
@@ -170,8 +168,9 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield ("sets", name), [plan.parse(dataset)[0] for dataset in datasets], "datasets"
     for path, block in all_blocks(config):
         yield from named_in(block, *path)
-        for number, claim in enumerate(block.get("claims", [])):
-            yield from named_in(claim, *path, "claims", number)
+        yield (*path, "backbones"), block.get("backbones", []), "backbones"
+        for claim, compared in block.get("claims", {}).items():
+            yield from named_in(compared, *path, "claims", claim)
 
 
 def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:

@@ -12,9 +12,12 @@ from pathlib import Path
 
 from tailprompt.errors import named, stage
 from tailprompt.figures import style
+from tailprompt.figures.accuracy_by_parameters import accuracy_by_parameters
 from tailprompt.figures.class_distribution import class_distribution
-from tailprompt.figures.f1_by_frequency import f1_by_frequency
 from tailprompt.figures.features import features
+from tailprompt.figures.lda import lda
+from tailprompt.figures.prompt_matching import prompt_matching
+from tailprompt.figures.score_by_frequency import score_by_frequency
 from tailprompt.figures.weight_norms import weight_norms
 from tailprompt.files import json_object, whole
 
@@ -46,9 +49,12 @@ def main() -> None:
 
 
 FIGURES = {
+    "accuracy_by_parameters": accuracy_by_parameters,
     "class_distribution": class_distribution,
-    "f1_by_frequency": f1_by_frequency,
     "features": features,
+    "lda": lda,
+    "prompt_matching": prompt_matching,
+    "score_by_frequency": score_by_frequency,
     "weight_norms": weight_norms,
 }
 

@@ -68,6 +68,21 @@ def spread(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
+def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
+    """The best of the allowed classes for each row of scores `[examples, classes]`.
+
+    ImageNet-A and -R have 200 of ImageNet's classes, ObjectNet 113: the others are no answer there.
+    """
+    ids = np.asarray(allowed)
+    return ids[np.asarray(scores)[:, ids].argmax(axis=1)]
+
+
+def folded(predicted: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.ndarray) -> np.ndarray:
+    """Predictions in which any right class of an example (ImageNet-ReaL, ObjectNet) stands as its label."""
+    right = [guess in classes for guess, classes in zip(predicted, accepted, strict=True)]
+    return np.where(right, labels, predicted)
+
+
 def scores(
     gold: np.ndarray, predicted: np.ndarray, classes: Sequence[str], groups: Mapping[str, Sequence[int]]
 ) -> list[dict]:

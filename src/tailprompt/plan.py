@@ -110,7 +110,9 @@ def backbone_row(config: dict, name: str) -> dict:
     """What loading a backbone needs of its row; one with a `recipe` lies where this scale makes it."""
     row = named(config["backbones"], name, "backbone")
     kept = {
-        key: value for key, value in row.items() if key not in ("megabytes", "note", "settings", "recipe")
+        key: value
+        for key, value in row.items()
+        if key not in ("megabytes", "note", "settings", "recipe", "title")
     }
     return {**kept, "path": made_in(config, row["recipe"])} if "recipe" in row else kept
 
@@ -171,8 +173,9 @@ def settings(config: dict, point: Point) -> dict:
     merged.update(changes)
     merged.pop("title", None)
     merged["language"] = dataset["language"]
-    asked = features_asked(config, point)
-    return {**merged, "features": asked} if asked else merged
+    merged["start"] = starting(config, point)
+    asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
+    return merged | {key: value for key, value in asked.items() if value}
 
 
 def kind_of(row: dict) -> str:
@@ -199,9 +202,15 @@ def data_settings(config: dict, row: dict) -> dict:
 
 def start_of(config: dict, point: Point) -> Point | None:
     """The run whose weights this one begins from; coordinates it does not name are its own."""
-    row = named(config["methods"], parse(point.method)[0], "method")
-    start = row.get("start", config["methods"]["default"].get("start"))
+    start = starting(config, point)
     return Point(**{**asdict(point), **start}) if start else None
+
+
+def starting(config: dict, point: Point) -> dict | None:
+    """Where a run begins: the `start` of its method, or on a data set for test alone the run it tests."""
+    row = named(config["methods"], parse(point.method)[0], "method")
+    trained_on = dataset_row(config, point.dataset).get("trained_on")
+    return {"dataset": trained_on} if trained_on else {**config["methods"]["default"], **row}.get("start")
 
 
 def starts_of(config: dict, point: Point) -> list[Point]:
@@ -240,20 +249,35 @@ def loaded(settings: dict) -> tuple:
 
 def features_asked(config: dict, point: Point) -> list[str]:
     """Classes whose feature vectors a figure wants from this run."""
-    classes = {
-        name
-        for paper, figure in made(config, "figures")
-        for name in figure_spec(config, paper, figure).get("classes", [])
-        if asks(config, paper, figure, point)
-    }
-    return sorted(classes)
+    specs = [figure_spec(config, paper, figure) for paper, figure in made(config, "figures")]
+    return sorted({name for spec in specs for name in spec.get("classes", []) if asks(config, spec, point)})
 
 
-def asks(config: dict, paper: str, figure: str, point: Point) -> bool:
-    """Whether a figure with `classes` shows this run."""
-    spec = figure_spec(config, paper, figure)
-    same = spec["protocol"] == point.protocol and spec.get("seed", point.seed) == point.seed
-    return same and point.dataset in datasets_of(config, spec) and point.method in methods_of(config, spec)
+def vectors_asked(config: dict, point: Point) -> bool:
+    """Whether a table or figure takes the feature vectors of all training and test examples of this run."""
+    specs = [
+        config["papers"][paper].get(what, {}).get(name, {})
+        for what in ("tables", "figures")
+        for paper, name in made(config, what)
+    ]
+    return any(asks(config, part, point) for spec in specs for part in taking_vectors(spec))
+
+
+def taking_vectors(spec: dict) -> list[dict]:
+    """A block with `vectors: true`, or those of its claims that are about features."""
+    claims = [claim for claim in spec.get("claims", {}).values() if claim.get("statistic") == "separability"]
+    compared = [{**spec, **claim, "methods": [claim["method"], claim["than"]]} for claim in claims]
+    return [spec] if spec.get("vectors") else compared
+
+
+def asks(config: dict, spec: dict, point: Point) -> bool:
+    """Whether a block takes this run."""
+    if point.protocol != spec["protocol"] or spec.get("seed", point.seed) != point.seed:
+        return False
+    if point.dataset not in datasets_of(config, spec) or point.method not in methods_of(config, spec):
+        return False
+    usual = backbone_of(config, point.protocol, point.dataset)
+    return point.backbone in spec.get("backbones", [usual])
 
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:

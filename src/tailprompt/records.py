@@ -1,16 +1,19 @@
-"""What runs left on disk, gathered for a table or figure: scores, predictions, class vectors, run.json."""
+"""What runs left on disk, for tables and figures: scores, predictions, vectors, sizes, run.json."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from tailprompt import plan
+from tailprompt.answers import answers
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
 
@@ -91,11 +94,12 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
     return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 
-def predictions(found: pd.DataFrame) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
+def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
     """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
     gold, order, predicted = None, None, {}
     for run in found[found.there].itertuples():
-        table = read_parquet(run.folder / "predictions.parquet", "id", "split", "label", "prediction")
+        data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
+        table = answers(run.folder, data, report)
         table = table[table.split == "test"].sort_values("id")
         if order is not None and not np.array_equal(order, table.id.to_numpy()):
             raise BadInput(
@@ -112,6 +116,35 @@ def norms(folder: Path) -> np.ndarray:
     with reading(path):
         vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
     return np.linalg.norm(vectors.astype(np.float64), axis=1)
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """How many numbers each tensor that a run wrote holds, by name."""
+    path = folder / "weights.safetensors"
+    with reading(path), safe_open(path, "numpy") as file:
+        return {name: prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Features `[examples, width]` and labels `[examples]` of a run by split, in the order of ids."""
+    path = folder / "features.parquet"
+    table = read_parquet(path, "id", "split", "label", "vector").sort_values("id")
+    if not {"train", "test"} <= set(table.split):
+        raise BadInput(f"{path} lacks train or test examples; the run was not told to write all vectors")
+    parts = table.groupby("split", sort=False)
+    return {split: (np.stack(part.vector), part.label.to_numpy()) for split, part in parts}
+
+
+def prompts(folder: Path) -> pd.DataFrame:
+    """label and prompts (ids of the chosen group prompts, a list) of a run's test examples."""
+    table = read_parquet(folder / "predictions.parquet", "split", "label", "prompts")
+    return table[table.split == "test"]
+
+
+def printed_name(report: dict) -> str | None:
+    """The name under which the paper's numbers for a data set stand, its cut included."""
+    _, at, cut = report["dataset"].partition("@")
+    return f"{report['reported']}{at}{cut}" if report.get("reported") else None
 
 
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:

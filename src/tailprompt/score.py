@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt import metrics
+from tailprompt.answers import answers
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import read_json, read_parquet, sha256, whole
 
@@ -54,10 +55,10 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
-    predictions = read_parquet(run / "predictions.parquet", "id", "split", "label", "prediction")
     same_data(run, data.with_suffix(".parquet"))
     table = read_parquet(data.with_suffix(".parquet"), "id", "split", "label")
     report = read_json(data, "classes", "groups")
+    predictions = answers(run, data.with_suffix(".parquet"), report)
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
         found.to_parquet(temporary, index=False)

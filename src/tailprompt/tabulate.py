@@ -14,6 +14,7 @@ from tailprompt import typeset
 from tailprompt.errors import named, stage
 from tailprompt.files import json_object, whole
 from tailprompt.tables.claims import claims
+from tailprompt.tables.feature_statistics import feature_statistics
 from tailprompt.tables.scores import scores
 from tailprompt.tables.statistics import statistics
 
@@ -41,7 +42,12 @@ def main() -> None:
     tabulate(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
 
 
-KINDS = {"claims": claims, "scores": scores, "statistics": statistics}
+KINDS = {
+    "claims": claims,
+    "feature_statistics": feature_statistics,
+    "scores": scores,
+    "statistics": statistics,
+}
 
 if __name__ == "__main__":
     stage(main)

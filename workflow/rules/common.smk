@@ -261,6 +261,12 @@ def reported(wildcards):
     return file if Path(file).is_file() else []
 
 
+def shown_beside(wildcards):
+    """The printed numbers, for a figure of a kind that draws them."""
+    kind = block_of("figures", wildcards)["kind"]
+    return reported(wildcards) if kind == "accuracy_by_parameters" else []
+
+
 def targets(what, *suffixes):
     """The files of all tables or figures that this scale makes."""
     return [

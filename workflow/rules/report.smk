@@ -33,6 +33,7 @@ rule draw:
     input:
         runs=runs_of("figures"),
         data=data_of("figures"),
+        reported=shown_beside,
         source=code_of("figures", "draw", "figures"),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",

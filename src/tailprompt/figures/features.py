@@ -58,8 +58,10 @@ def row_title(report: dict, place: int) -> str:
 
 def vectors(runs: pd.DataFrame, place: int) -> np.ndarray:
     """Features of the class's test examples in these runs, `[examples, width]`."""
-    tables = [read_parquet(folder / "features.parquet", "label", "vector") for folder in runs.folder]
-    kept = [np.stack(part.vector) for table in tables if len(part := table[table.label == place])]
+    columns = ("split", "label", "vector")
+    tables = [read_parquet(folder / "features.parquet", *columns) for folder in runs.folder]
+    parts = [table[(table.split == "test") & (table.label == place)] for table in tables]
+    kept = [np.stack(part.vector) for part in parts if len(part)]
     return np.concatenate(kept) if kept else np.empty((0, 0))
 
 

@@ -7,22 +7,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt import bootstrap, records
+from tailprompt import bootstrap, records, separability
 from tailprompt import claims as judge
 from tailprompt.errors import named
 from tailprompt.sheet import Block, Cell, Sheet, number
+from tailprompt.tables.feature_statistics import beside_each
 from tailprompt.tables.notes import sentence
 
 UNITS = {"score": "points", "seed_spread": "doublings", "norm_slope": "exponent"}
+DISTANCES = {"gamma": "ratio"}  # units of separability, distances else and points for K-NN
 FEW_SEEDS = 5
-READING = (
-    "An effect is the mean over data sets and seeds, for the first method named. Doublings: log2 of the "
-    "ratio of SDs over seeds. Exponent: by how much the slope of log norm on log count is nearer to zero."
-)
+READING = "An effect is the mean over data sets and seeds, for the first method named."
+MEANING = {
+    "doublings": "Doublings: log2 of the ratio of SDs over seeds.",
+    "exponent": "Exponent: by how much the slope of log norm on log count is nearer to zero.",
+    "distance": "Distance: Euclidean, of features.",
+    "ratio": "Ratio: of the distance within classes to that between them.",
+}
 METHOD = (
-    "Intervals and p: bootstrap over seeds and test examples (classes for norms; F distribution for "
-    "spreads), paired by seed and example. p is two-sided, with Holm's correction over all claims judged; "
-    "verdicts on single data sets are without it. A claim holds or fails at p < 0.05, else it is undecided."
+    "Intervals and p: bootstrap over seeds and test examples (classes for norms and distances; F "
+    "distribution for spreads), paired by seed and example. p is two-sided, with Holm's correction over all "
+    "claims judged; verdicts on single data sets are without it. A claim holds or fails at p < 0.05, else it "
+    "is undecided."
 )
 ALL = "all"
 NOT_RUN = "not run"
@@ -48,25 +54,54 @@ def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
 
 
 def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
-    """What claims on one data set need: scores in every draw by (method, seed), norms, training counts."""
+    """What claims on one data set need, by kind: values of (method, seed) in every draw, or of each class."""
     here = [claim for claim in spec["claims"] if report["dataset"] in claim["datasets"]]
-    names = sorted({claim["metric"] for claim in here if "metric" in claim})
+    about = {kind: [claim for claim in here if kind_of(claim) == kind] for kind in STATISTICS}
+    scored = about["score"] + about["seed_spread"]
+    names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     random = bootstrap.stream(report["dataset"])
-    gold, predicted = records.predictions(found)
-    drawn, norms = {}, {}
+    gold, predicted = records.predictions(found, report)
+    drawn = {}
     if gold is not None and names:
         groups, classes = records.groups(report), len(report["classes"])
         drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
-    wanted = {
-        m
-        for claim in here
-        if claim.get("statistic") == "norm_slope"
-        for m in (claim["method"], claim["than"])
+    return {
+        "drawn": drawn,
+        "norms": {run: records.norms(folder) for run, folder in compared(found, about["norm_slope"])},
+        "features": features(found, about["separability"], report, random),
+        "train": np.asarray(report["counts"]["train"]),
     }
-    for run in found[found.there].itertuples():
-        if run.method in wanted:
-            norms[run.method, run.seed] = records.norms(run.folder)
-    return {"drawn": drawn, "norms": norms, "train": np.asarray(report["counts"]["train"])}
+
+
+def kind_of(claim: dict) -> str:
+    """The statistic of a claim."""
+    return claim.get("statistic", "score")
+
+
+def compared(found: pd.DataFrame, claims: list[dict]) -> list[tuple[tuple[str, int], Path]]:
+    """((method, seed), folder) of the runs that are there and that these claims compare."""
+    methods = {claim[key] for claim in claims for key in ("method", "than")}
+    here = found[found.there & found.method.isin(methods)]
+    return [((run.method, run.seed), run.folder) for run in here.itertuples()]
+
+
+def features(
+    found: pd.DataFrame, claims: list[dict], report: dict, random: np.random.Generator
+) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+    """By run, each statistic of its features that claims name, in every draw of test examples or classes."""
+    names = sorted({claim["metric"] for claim in claims})
+    runs = compared(found, claims)
+    if not runs:
+        return {}
+    examples, classes = (
+        bootstrap.times(size, bootstrap.DRAWS, random)
+        for size in (report["rows"]["test"], len(report["classes"]))
+    )
+    measured = {}
+    for run, folder in runs:
+        splits = records.vectors(folder)
+        measured[run] = separability.statistics(names, splits["train"], splits["test"], examples, classes)
+    return measured
 
 
 def pair(kept: dict, claim: dict, pick) -> list[np.ndarray]:
@@ -77,11 +112,20 @@ def pair(kept: dict, claim: dict, pick) -> list[np.ndarray]:
 
 
 def score(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """Effect of a claim about a score."""
-    both = pair(evidence["drawn"], claim, lambda scores: scores[claim["metric"]])
-    if not both:
-        return None
-    return judge.score(*(values.T for values in both), random)
+    """Effect of a claim about a score, or about how far it goes beyond that on another score."""
+
+    def value(scores: dict[str, np.ndarray]) -> np.ndarray:
+        return scores[claim["metric"]] - (scores[claim["beyond"]] if "beyond" in claim else 0)
+
+    both = pair(evidence["drawn"], claim, value)
+    return judge.score(*(values.T for values in both), random) if both else None
+
+
+def features_apart(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """Effect of a claim about the separability of features."""
+    both = pair(evidence["features"], claim, lambda statistics: statistics[claim["metric"]])
+    measure = judge.score if unit(claim) == "points" else judge.difference
+    return measure(*(values.T for values in both), random) if both else None
 
 
 def seed_spread(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
@@ -98,7 +142,7 @@ def norm_slope(claim: dict, evidence: dict, random: np.random.Generator) -> judg
 
 def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) -> list[dict]:
     """Rows of one claim: over all its data sets, then on each."""
-    measure = named(STATISTICS, claim.get("statistic", "score"), "statistic of a claim")
+    measure = named(STATISTICS, kind_of(claim), "statistic of a claim")
     effects = {
         name: measure(claim, evidence[name], bootstrap.stream(name, claim["id"]))
         for name in claim["datasets"]
@@ -108,17 +152,16 @@ def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) ->
     mean = float(np.mean(list(theirs.values()))) if theirs else np.nan
     rows = [row(claim, ALL, judge.over_all(list(effects.values())) if effects else None, mean)]
     return rows + [
-        row(claim, name, effect, theirs.get(reports[name].get("reported"), np.nan))
+        row(claim, name, effect, theirs.get(records.printed_name(reports[name]), np.nan))
         for name, effect in effects.items()
     ]
 
 
 def row(claim: dict, dataset: str, effect: judge.Effect | None, reported: float) -> dict:
     """One line of the long table."""
-    statistic = claim.get("statistic", "score")
-    keys = ("id", "says", "section", "method", "than", "metric", "direction", "margin")
+    keys = ("id", "says", "section", "method", "than", "metric", "beyond", "direction", "margin")
     line = {key: claim.get(key) for key in keys}
-    line |= {"statistic": statistic, "unit": UNITS[statistic], "dataset": dataset, "reported": reported}
+    line |= {"statistic": kind_of(claim), "unit": unit(claim), "dataset": dataset, "reported": reported}
     if effect is None:
         return line | {"p": np.nan, "speaks_for": False, "seeds": 0, "verdict": NOT_RUN}
     low, high = bootstrap.interval(effect.draws)
@@ -127,19 +170,37 @@ def row(claim: dict, dataset: str, effect: judge.Effect | None, reported: float)
     return line | {"seeds": effect.seeds, "verdict": judge.verdict(p, speaks_for)}
 
 
+def unit(claim: dict) -> str:
+    """The unit of a claim's effect."""
+    if kind_of(claim) != "separability":
+        return UNITS[kind_of(claim)]
+    return (
+        "points"
+        if claim["metric"].startswith(separability.KNN)
+        else DISTANCES.get(claim["metric"], "distance")
+    )
+
+
 def printed_effects(claim: dict, printed: pd.DataFrame) -> dict[str, float]:
     """The paper's own effect by data set, from the table the claim names."""
-    statistic = claim.get("statistic", "score")
-    part = printed[(printed.table == claim.get("table")) & (printed.metric == claim.get("metric"))]
-    part = part[part.dataset != "avg"]
-    column = {"score": "value", "seed_spread": "spread"}.get(statistic)
-    if column is None or part.empty:
+    column = {"score": "value", "seed_spread": "spread", "separability": "value"}.get(kind_of(claim))
+    if column is None:
         return {}
-    wide = part.pivot(index="dataset", columns="method", values=column)
-    first, second = (wide.get(claim[key], np.nan * wide.iloc[:, 0]) for key in ("method", "than"))
+    part = printed[(printed.table == claim.get("table")) & (printed.dataset != "avg")]
+    part = beside_each(part, [claim["metric"]])
+    first, second = (printed_of(part[part.method == claim[key]], claim, column) for key in ("method", "than"))
     with np.errstate(divide="ignore"):
-        effects = first - second if statistic == "score" else np.log2(second / first)
+        effects = np.log2(second / first) if column == "spread" else first - second
     return effects[np.isfinite(effects)].to_dict()
+
+
+def printed_of(rows: pd.DataFrame, claim: dict, column: str) -> pd.Series:
+    """What the paper prints of one method for a claim, by data set."""
+    metric, beyond = (
+        rows[rows.metric == name].set_index("dataset")[column]
+        for name in (claim["metric"], claim.get("beyond"))
+    )
+    return metric - beyond if "beyond" in claim else metric
 
 
 def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -> Sheet:
@@ -174,8 +235,8 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -
 
 
 def places(one: pd.Series) -> int:
-    """Decimals of an effect: one for points, two else."""
-    return 1 if one.unit == "points" else 2
+    """Decimals of an effect: one for points, three for ratios, two else."""
+    return {"points": 1, "ratio": 3}.get(one.unit, 2)
 
 
 def span(one: pd.Series) -> str:
@@ -188,6 +249,7 @@ def span(one: pd.Series) -> str:
 def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
     """How the verdicts come about, and why to be careful."""
     seeds = long.seeds[long.seeds > 0]
+    meanings = [words for name, words in MEANING.items() if name in set(long.unit)]
     margins = [
         f"{claim['says']}: margin {claim['margin']:g}, {claim['margin_reason']}."
         for claim in spec["claims"]
@@ -195,12 +257,18 @@ def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
     ]
     few = [f"Fewer than five seeds here ({seeds.min()} at least): spread over seeds is hardly known."]
     return [
-        f"Ours at scale {spec['scale']}. {READING}",
+        f"Ours at scale {spec['scale']}. {' '.join([READING, *meanings])}",
         METHOD,
         *(few if len(seeds) and seeds.min() < FEW_SEEDS else []),
         *margins,
+        *spec.get("notes", []),
         *mixtures,
     ]
 
 
-STATISTICS = {"score": score, "seed_spread": seed_spread, "norm_slope": norm_slope}
+STATISTICS = {
+    "score": score,
+    "seed_spread": seed_spread,
+    "norm_slope": norm_slope,
+    "separability": features_apart,
+}

@@ -12,7 +12,7 @@ from tailprompt.tables.notes import sentence
 
 def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
     """(gain, low, high, p) by (dataset, method, metric), in points, on one data set."""
-    gold, predicted = records.predictions(found)
+    gold, predicted = records.predictions(found, report)
     if gold is None:
         return {}
     random = bootstrap.stream(report["dataset"])

@@ -20,7 +20,9 @@ def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, r
         *absent(found, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
-        *(f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")),
+        *data_notes(reports),
+        *diluted(long, spec, reports),
+        *spec.get("notes", []),
         *records.mixtures(found),
     ]
 
@@ -30,6 +32,29 @@ def origin(found: pd.DataFrame, spec: dict) -> str:
     backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
     seeds = ", ".join(map(str, spec["seeds"]))
     return f"Ours: {backbones} at scale {spec['scale']}, seeds {seeds}; points, mean with SD over n seeds."
+
+
+def data_notes(reports: dict) -> list[str]:
+    """What the rows of the data sets say of them."""
+    return [f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")]
+
+
+def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """Accuracy with the images of classes that the training set lacks in the denominator, too."""
+    titles = {method["name"]: sentence(method["title"]) for method in spec["methods"]}
+    lines = []
+    for dataset, report in reports.items():
+        judged, left = report["rows"]["test"], report.get("left_out", 0)
+        here = long[(long.dataset == dataset) & (long.metric == "accuracy/all") & long.ours.notna()]
+        values = [
+            f"{titles[row.method]} {row.ours * judged / (judged + left):.1f}" for row in here.itertuples()
+        ]
+        if "trained_on" in report and left and values:
+            lines.append(
+                f"{report['title']} with its {left:,} images of other classes in the denominator: "
+                f"{', '.join(values)}."
+            )
+    return lines
 
 
 def legend(long: pd.DataFrame, spec: dict) -> list[str]:

@@ -8,39 +8,62 @@ import numpy as np
 import pandas as pd
 
 from tailprompt import metrics, records
-from tailprompt.sheet import Block, Cell, Sheet, number
+from tailprompt.parameters import counted
+from tailprompt.sheet import Sheet
 from tailprompt.tables.comparison import gains, winners
-from tailprompt.tables.notes import remarks, sentence
+from tailprompt.tables.layout import Measure, layout
+from tailprompt.tables.notes import remarks
 
 AVERAGE = "avg"
 TITLES = {"accuracy": "Accuracy", "f1": "F1", "precision": "Precision", "recall": "Recall"}
 GROUPS = {"all": "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
 AS_RELEASED = "-as-released"
+NAMES = ["dataset", "method", "metric"]
+PARAMETERS = {
+    f"parameters/{kind}": Measure(title, 2, None)
+    for kind, title in (("tuned", "Tuned (M)"), ("pool", "Pool (M)"), ("total", "Total (M)"))
+}
+COUNTED = (
+    "Parameters in millions. Tuned: without the classifier, with the prompts of the run that a run starts "
+    "from and with the keys of a prompt pool, which LPT does not count. Total: with our classifier."
+)
 TESTED = ("gain", "low", "high", "p")
 
 
 def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """The table's numbers (points), laid out by metric for LaTeX and by data set for Markdown."""
-    found = records.runs(root, spec)
-    table = records.scores(found)
-    chosen = {}
-    if "choose" in spec:
-        chosen = records.choose(table, spec["choose"]["by"])
-        found = found[
-            [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
-        ]
-        table = table[[chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]]
-    reports = records.reports(root, spec)
-    long = ours(table, found, spec)
-    long = with_reported(long, records.reported(spec["paper"]), spec, reports)
+    found, table, chosen = taken(root, spec)
+    reports, printed = records.reports(root, spec), records.reported(spec["paper"])
+    parts = [ours(table, found, spec)]
+    if "parameters" in spec:
+        parts.insert(0, counted(found, spec["parameters"]))
+    long = with_reported(pd.concat(parts, ignore_index=True), printed, spec, reports)
     long = with_comparison(long, found, spec, reports)
     if spec.get("average") and len(reports) > 1:
         long = pd.concat([long, average(long, spec, reports)], ignore_index=True)
+    measures = {name: PARAMETERS[name] for name in long.metric.unique() if name in PARAMETERS}
+    measures |= {name: Measure(metric_title(name)) for name in spec["metrics"]}
+    long, shown = with_others(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported)
     notes = [*winners(table, found, spec, reports), *remarks(found, chosen, long, spec, reports)]
-    many = len(reports) > 1
-    by_metric, by_dataset = (layout(long, spec, reports, notes, outer) for outer in ("metric", "dataset"))
-    return long, by_metric if many else by_dataset, by_dataset
+    notes += [COUNTED] if "parameters" in spec else []
+    names = {name: reports[name]["title"] if name in reports else "Average" for name in long.dataset.unique()}
+    by_metric, by_dataset = (
+        layout(long, measures, names, shown, notes, outer) for outer in ("metric", "dataset")
+    )
+    return long, by_metric if len(reports) > 1 else by_dataset, by_dataset
+
+
+def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+    """The runs of a block and their scores; of those that `choose` tries the best on dev, and which it is."""
+    found = records.runs(root, spec)
+    table = records.scores(found)
+    if "choose" not in spec:
+        return found, table, {}
+    chosen = records.choose(table, spec["choose"]["by"])
+    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
+    scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
+    return found[kept], table[scored], chosen
 
 
 def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
@@ -68,7 +91,7 @@ def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports
         ["dataset", "method", "metric", "value", "spread", "page"]
     ]
     names = {"dataset": "key", "method": "row", "value": "reported", "spread": "reported_spread"}
-    keys = {dataset: report.get("reported") or f"none: {dataset}" for dataset, report in reports.items()}
+    keys = {name: records.printed_name(report) or f"none: {name}" for name, report in reports.items()}
     rows = long.assign(
         key=long.dataset.map(lambda name: keys.get(name, name)),
         row=long.method.str.removesuffix(AS_RELEASED),
@@ -89,6 +112,28 @@ def with_comparison(long: pd.DataFrame, found: pd.DataFrame, spec: dict, reports
     return pd.concat([long.assign(versus=first), values], axis=1)
 
 
+def with_others(
+    long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports: dict
+) -> tuple[pd.DataFrame, dict]:
+    """The table and its block with the printed rows of methods that are none of ours at the end."""
+    keys = {name: records.printed_name(reports[name]) if name in reports else name for name in long.dataset}
+    here = printed[(printed.table == spec.get("beside", spec["name"])) & printed.dataset.isin(keys.values())]
+    found = [name for name in here.method.unique() if name in spec.get("others", {})]
+    if not found:
+        return long, spec
+    places = pd.MultiIndex.from_product([keys, found, long.metric.unique()], names=NAMES).to_frame(
+        index=False
+    )
+    rows = places.assign(key=places.dataset.map(keys), n=0).merge(
+        here[[*NAMES, "value", "page"]].rename(columns={"dataset": "key", "value": "reported"}),
+        on=["key", "method", "metric"],
+        how="left",
+    )
+    titles = [{"name": name, "title": spec["others"][name]} for name in found]
+    both = pd.concat([long, rows.drop(columns="key")], ignore_index=True)
+    return both, {**spec, "methods": spec["methods"] + titles}
+
+
 def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
     """Means over data sets of methods run on all; the paper's beside them if the sets are its own."""
     means = long.groupby(["method", "metric"], sort=False).agg(
@@ -98,62 +143,8 @@ def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
     printed = records.reported(spec["paper"])
     shown = printed[printed.table == spec.get("beside", spec["name"])]
     columns = shown[shown.dataset != AVERAGE].dataset
-    same = {report.get("reported") for report in reports.values()} == set(columns)
+    same = {records.printed_name(report) for report in reports.values()} == set(columns)
     return with_reported(rows, printed if same else printed.iloc[:0], spec, reports)
-
-
-def layout(long: pd.DataFrame, spec: dict, reports: dict, notes: list[str], outer: str) -> Sheet:
-    """Blocks of rows by `outer`, groups of columns by the other of metric and dataset."""
-    inner = {"metric": "dataset", "dataset": "metric"}[outer]
-    titles = {
-        "dataset": {
-            name: reports[name]["title"] if name in reports else "Average" for name in long.dataset.unique()
-        },
-        "metric": {name: metric_title(name) for name in spec["metrics"]},
-    }
-    shown = {name: columns(long[long[inner] == name], outer) for name in titles[inner]}
-    groups, heads = [("", 1)], ["Method"]
-    for name, title in titles[inner].items():
-        groups.append((title, len(shown[name])) if len(shown[name]) > 1 else ("", 1))
-        heads += shown[name] if len(shown[name]) > 1 else [title]
-    if outer == "dataset":
-        groups, heads = [*groups, ("", 1)], [*heads, "n"]
-    cells = {(row.dataset, row.metric, row.method): row for row in long.itertuples()}
-    best = long.groupby(["dataset", "metric"])[["ours", "reported"]].max().round(1)
-    blocks = []
-    for name, title in titles[outer].items():
-        rows = []
-        for method in spec["methods"]:
-            keys = [(name, other) if outer == "dataset" else (other, name) for other in titles[inner]]
-            picked = [cells[(*key, method["name"])] for key in keys]
-            row = [Cell(sentence(method["title"]))]
-            for key, other, one in zip(keys, titles[inner], picked, strict=True):
-                row += numbers(one, best.loc[key], shown[other])
-            rows.append(row + ([Cell(number(picked[0].n or None, 0))] if outer == "dataset" else []))
-        blocks.append(Block(title, rows))
-    label = f"tab:{spec['paper']}-{spec['name']}"
-    return Sheet(spec["caption"], label, groups, heads, "l" + "r" * (len(heads) - 1), blocks, notes)
-
-
-def columns(part: pd.DataFrame, outer: str) -> list[str]:
-    """Heads under one data set or metric: those of the paper only where it prints something there."""
-    both = part.reported.notna().any()
-    return (["reported", "ours", "diff."] if both else ["ours"]) + (["n"] if outer == "metric" else [])
-
-
-def numbers(one, best: pd.Series, heads: list[str]) -> list[Cell]:
-    """The cells of one method under those heads."""
-    made = {
-        "reported": Cell(
-            number(one.reported), number(one.reported_spread), best=round(one.reported, 1) == best.reported
-        ),
-        "ours": Cell(
-            number(one.ours), number(one.spread), "*" if one.p < 0.05 else "", round(one.ours, 1) == best.ours
-        ),
-        "diff.": Cell(number(one.difference, signed=True)),
-        "n": Cell(number(one.n or None, 0)),
-    }
-    return [made[head] for head in heads]
 
 
 def metric_title(name: str) -> str:

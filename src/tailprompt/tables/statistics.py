@@ -8,6 +8,7 @@ import pandas as pd
 
 from tailprompt import records
 from tailprompt.sheet import Block, Cell, Sheet, number
+from tailprompt.tables.notes import data_notes
 
 # metric, title, decimals, whether papers print it
 COLUMNS = [
@@ -28,7 +29,7 @@ def statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     rows = []
     for dataset, report in records.reports(root, spec).items():
         for metric, ours in measured(report).items():
-            reported = printed.get((report.get("reported"), metric))
+            reported = printed.get((records.printed_name(report), metric))
             rows.append({"dataset": dataset, "metric": metric, "reported": reported, "ours": ours})
     long = pd.DataFrame(rows, columns=["dataset", "metric", "reported", "ours"])
     long = long.assign(table=spec["name"], difference=long.ours - long.reported.astype(float))
@@ -64,8 +65,7 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
             row += [Cell(number(one.reported, places))] if metric in both else []
             row += [Cell(number(one.ours, places), best=differs(one, places))]
         rows.append(row)
-    notes = [f"{report['title']}: {report['note']}." for report in reports.values() if report.get("note")]
-    notes = [note.replace("..", ".") for note in notes]
+    notes = data_notes(reports)
     if any(cell.best for row in rows for cell in row):
         notes.append("In bold: ours differs from the number the paper prints.")
     notes.append(

@@ -1,4 +1,4 @@
-"""F1 of classes against how often training saw them, for several methods."""
+"""A score of each class against how often training saw it, for several methods."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from tailprompt.errors import BadInput
 from tailprompt.figures import style
 
 BINS = 7
+TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
 
 
-def f1_by_frequency(root: Path, spec: dict) -> Figure:
-    """A panel for each data set, a line for each method."""
+def score_by_frequency(root: Path, spec: dict) -> Figure:
+    """A panel for each data set, a line for each method; `metric` recall is the accuracy of a class."""
     if len(spec["methods"]) > len(style.LINES):
         raise BadInput(f"figure {spec['name']}: at most {len(style.LINES)} methods can be told apart")
     reports = records.reports(root, spec)
     table = records.scores(records.runs(root, spec))
-    table = table[(table.split == "test") & (table.metric == "f1") & table.group.str.startswith("class:")]
+    metric = spec.get("metric", "f1")
+    table = table[(table.split == "test") & (table.metric == metric) & table.group.str.startswith("class:")]
     means = table.groupby(["dataset", "method", "group"]).value.mean()
     figure, axes = style.panels(len(reports), 2, 2.5, sharey=True)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
@@ -30,13 +32,13 @@ def f1_by_frequency(root: Path, spec: dict) -> Figure:
             key = (dataset, method["name"])
             if key in means.index.droplevel("group"):
                 line(panel, means[key], report, look, style.title(method["title"]))
-        finish(panel, report)
+        finish(panel, report, TITLES[metric])
     style.legend(figure)
     return figure
 
 
 def line(axes: Axes, scores: pd.Series, report: dict, look: dict, label: str) -> None:
-    """Faint dots for classes; the mean F1 of classes of like frequency as a line."""
+    """Faint dots for classes; the mean score of classes of like frequency as a line."""
     names = [f"class:{name}" for name in report["classes"]]
     values = 100 * scores.reindex(names).to_numpy(float)
     counts = np.asarray(report["counts"]["train"], float)
@@ -55,12 +57,12 @@ def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.exp(means["count"].to_numpy()), means["value"].to_numpy()
 
 
-def finish(axes: Axes, report: dict) -> None:
+def finish(axes: Axes, report: dict, title: str) -> None:
     """Scales and words of a panel."""
     style.counts(axes.xaxis)
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("training examples of the class")
-    axes.set_ylabel("test F1")
+    axes.set_ylabel(f"test {title}")
     if not axes.lines:
         style.empty(axes)

@@ -1,0 +1,103 @@
+"""How well features tell classes apart: distances within and between classes, and K-NN (LPT, section 3.2).
+
+A statistic has a name: `inner/mean` and `inner/sd` over classes, `inter`, `gamma`, `knn/K`. The paper says
+neither which split nor which layer nor K it takes; here R, D and gamma are of test examples, and K-NN has the
+training examples as its gallery, both on the vectors that the classifier sees, not normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+
+KNN = "knn/"
+
+
+def centres(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """Mean vector of each class, `[classes, width]` of `[examples, width]`; NaN for an empty class."""
+    found = np.full((classes, vectors.shape[1]), np.nan)
+    for c in np.unique(labels):
+        found[c] = vectors[labels == c].mean(axis=0, dtype=float)
+    return found
+
+
+def inner(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """R_i, the mean Euclidean distance of examples to the centre of their class, `[classes]` (LPT, 3.2)."""
+    away = np.linalg.norm(vectors - centres(vectors, labels, classes)[labels], axis=1)
+    sizes = np.bincount(labels, minlength=classes)
+    total = np.bincount(labels, weights=away, minlength=classes)
+    return np.divide(total, sizes, out=np.full(classes, np.nan), where=sizes > 0)
+
+
+def inter(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """Euclidean distance of every two class centres, `[classes, classes]`; their mean is LPT's D."""
+    middle = centres(vectors, labels, classes)
+    return cdist(middle, middle)
+
+
+def distances(within: np.ndarray, between: np.ndarray, taken: np.ndarray) -> dict[str, np.ndarray]:
+    """`inner/mean`, `inner/sd`, `inter` and `gamma` in each weighting of the classes `[draws, classes]`.
+
+    gamma = 1 / (C D) * sum_i R_i (LPT, section 3.2). A pair weighs the product of its classes' weights.
+    """
+    kept = ~np.isnan(within)
+    taken, within, between = taken[:, kept].astype(float), within[kept], between[np.ix_(kept, kept)]
+    total = taken.sum(axis=1)
+    mean = taken @ within / total
+    variance = (taken @ within**2 / total - mean**2).clip(0) * total / (total - 1).clip(1)
+    pairs = total**2 - (taken**2).sum(axis=1)
+    apart = np.divide(
+        ((taken @ between) * taken).sum(axis=1), pairs, out=np.full(len(taken), np.nan), where=pairs > 0
+    )
+    return {"inner/mean": mean, "inner/sd": np.sqrt(variance), "inter": apart, "gamma": mean / apart}
+
+
+def knn(
+    gallery: np.ndarray, labels: np.ndarray, queries: np.ndarray, numbers: Iterable[int]
+) -> dict[int, np.ndarray]:
+    """By K, the class that most of the K nearest gallery vectors by cosine have, the lowest id of equals.
+
+    gallery: `[examples, width]`, labels: `[examples]`, queries: `[queries, width]`; a K above the number of
+    examples takes all.
+    """
+    wanted = {number: min(number, len(gallery)) for number in numbers}
+    search = NearestNeighbors(n_neighbors=max(wanted.values()), metric="cosine", algorithm="brute")
+    near = labels[search.fit(gallery).kneighbors(queries, return_distance=False)]
+    return {number: majority(near[:, :most]) for number, most in wanted.items()}
+
+
+def majority(votes: np.ndarray) -> np.ndarray:
+    """The most frequent class of each row of `[queries, K]`, the lowest id of equals."""
+    votes = np.sort(votes, axis=1)
+    best, count, run = votes[:, 0].copy(), np.ones(len(votes), int), np.ones(len(votes), int)
+    for before, here in zip(votes.T, votes.T[1:], strict=False):
+        run = np.where(here == before, run + 1, 1)
+        best, count = np.where(run > count, here, best), np.maximum(run, count)
+    return best
+
+
+def statistics(
+    names: Sequence[str],
+    train: tuple[np.ndarray, np.ndarray],
+    test: tuple[np.ndarray, np.ndarray],
+    examples: np.ndarray,
+    classes: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Each statistic in every draw, `[draws]`; K-NN accuracies lie in [0, 1].
+
+    train, test: vectors `[n, width]` with labels `[n]`. examples: how often each draw takes each test
+    example, for K-NN; classes: how often it takes each class, for distances.
+    """
+    vectors, labels = test
+    numbers = [int(name.removeprefix(KNN)) for name in names if name.startswith(KNN)]
+    found = {
+        f"{KNN}{number}": examples @ (predicted == labels) / examples.sum(axis=1)
+        for number, predicted in (knn(*train, vectors, numbers) if numbers else {}).items()
+    }
+    if len(numbers) < len(names):
+        size = classes.shape[1]
+        found |= distances(inner(vectors, labels, size), inter(vectors, labels, size), classes)
+    return {name: found[name] for name in names}
