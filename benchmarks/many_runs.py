@@ -56,8 +56,8 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
     """What is left to train, long data sets first."""
     points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
-    points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     points.sort(key=lambda point: len(plan.starts_of(config, point)))
+    points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
     return [
         (
