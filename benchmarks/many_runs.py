@@ -22,11 +22,11 @@ from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
 
 
-def choose_card(count: int) -> None:
-    """Workers take the cards in turn; must come before anything touches CUDA."""
-    if count:
+def choose_card(visible: list[str]) -> None:
+    """Workers take the visible cards in turn; must come before anything touches CUDA."""
+    if visible:
         number = multiprocessing.current_process()._identity[0]
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(number % count)
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[number % len(visible)]
 
 
 def work(job: tuple) -> tuple[str, float, str]:
@@ -115,9 +115,7 @@ def main() -> None:
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)
-    with multiprocessing.get_context("spawn").Pool(
-        options.jobs, choose_card, (len(cards.installed()),)
-    ) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs, choose_card, (cards.visible(),)) as pool:
         done = pool.imap_unordered(work, todo)
         for number in range(len(todo)):
             try:
