@@ -15,17 +15,18 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
 
 
-def choose_card(count: int) -> None:
-    """Workers take the cards in turn; must come before anything touches CUDA."""
-    if count:
+def choose_card(visible: list[str]) -> None:
+    """Workers take the visible cards in turn; must come before anything touches CUDA."""
+    if visible:
         number = multiprocessing.current_process()._identity[0]
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(number % count)
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[number % len(visible)]
 
 
 def work(job: tuple) -> tuple[str, float, str]:
@@ -41,6 +42,8 @@ def work(job: tuple) -> tuple[str, float, str]:
         os.dup2(log.fileno(), 2)
     try:
         repeatable(1)
+        while start and not (start / "run.json").exists():
+            time.sleep(1)  # starts come first, so another worker has it
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         train(root, point, settings, row, device, start)
         score.score_run(folder, root / "data" / f"{point.dataset}.json")
@@ -53,6 +56,7 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
     """What is left to train, long data sets first."""
     points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
+    points.sort(key=lambda point: len(plan.starts_of(config, point)))
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
     return [
@@ -73,13 +77,13 @@ def start(config: dict, root: Path, point: plan.Point) -> Path | None:
 
 
 def table(root: Path) -> pd.DataFrame:
-    """Mean over seeds of accuracy, macro F1, head and tail on test, in points."""
+    """Mean over seeds of the scores of SHOWN on test, in points."""
     rows = []
     for path in root.glob("runs/*/*/*/*/*/scores.parquet"):
         point = plan.Point.at(str(path.parent.relative_to(root / "runs")))
         scores = pd.read_parquet(path).query("split == 'test'").set_index(["metric", "group"])["value"]
         run = json.loads((path.parent / "run.json").read_text())
-        shown = {f"{metric}/{group}": 100 * scores[metric, group] for metric, group in SHOWN}
+        shown = {f"{metric}/{group}": 100 * scores.get((metric, group), np.nan) for metric, group in SHOWN}
         rows.append(
             {"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1}
         )
@@ -91,7 +95,10 @@ def table(root: Path) -> pd.DataFrame:
     )
 
 
-SHOWN = [("accuracy", "all"), ("f1", "all"), ("f1", "head"), ("f1", "tail")]
+SHOWN = [
+    *[("accuracy", "all"), ("f1", "all"), ("f1", "head"), ("f1", "tail")],
+    *[("accuracy", "many"), ("accuracy", "medium"), ("accuracy", "few")],
+]
 
 
 def main() -> None:
@@ -108,9 +115,7 @@ def main() -> None:
     root = Path("results") / config["scale"]
     todo, begun = jobs(config, root, options.only, options.methods), time.monotonic()
     print(f"{len(todo)} runs, {options.jobs} side by side", flush=True)
-    with multiprocessing.get_context("spawn").Pool(
-        options.jobs, choose_card, (len(cards.installed()),)
-    ) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs, choose_card, (cards.visible(),)) as pool:
         done = pool.imap_unordered(work, todo)
         for number in range(len(todo)):
             try:

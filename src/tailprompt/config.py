@@ -14,7 +14,7 @@ import yaml
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
 
-from tailprompt import blocks, plan
+from tailprompt import blocks, plan, tuning
 from tailprompt.errors import BadInput, known
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
@@ -215,6 +215,11 @@ def check_settings(
                 f"{where} backbone '{point.backbone}' is of the family {family}; "
                 f"it needs one of {known(READERS[kind])}"
             )
+        if kind == "pixels":
+            try:
+                tuning.check(found[point])
+            except BadInput as wrong:
+                raise BadInput(f"{where} {wrong}") from None
         words = found[point].get("verbalizer")
         if words and not Path(root, words).is_file():
             raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")

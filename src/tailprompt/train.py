@@ -67,7 +67,7 @@ LOOP = (
 )
 COST = ("loss", "sampler", "dual_weight", "lambda_positive_instance", "lambda_negative_instance")
 AFTER = ("tau", "keep", "start")
-OF_IMAGES = ("key_weight", "key_scaled", "head_start", "augment", "crop_scale", "flip", "mixup")
+OF_IMAGES = ("compile", "key_weight", "key_scaled", "head_start", "augment", "crop_scale", "flip", "mixup")
 
 
 def train(
@@ -93,6 +93,8 @@ def train(
     parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     splits = {split: view(part, training=split == "train") for split, part in parts.items()}
     model.to(device)
+    if settings.get("compile") and device.type == "cuda":
+        model.body.compile_blocks()
     if settings.get("head_start") == "class_means":
         start_from_means(model, view(parts["train"], training=False))
     key = json.dumps([settings, row, words, sha256(path)], sort_keys=True)
