@@ -4,8 +4,8 @@ python -m tailprompt.decode --dataset '<JSON row>' --data-dir DIR --raw results/
 
 NAME.npy is uint8 [images, side, side, 3]; NAME.parquet beside it has id, label (class name), image (row of
 the array), digest (of the pixels), split where the source has splits, and accepted (class ids) for a test
-set of ImageNet's classes. Whatever is wrong with the list or
-with an image is said in one sentence, before anything is trained on it.
+set of ImageNet's classes. Whatever is wrong with the list or with an image is said in one sentence, before
+anything is trained on it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from tailprompt import data, files

@@ -84,16 +84,17 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
     Labels that are numbers are class ids, whose classes are called by the folder of their images where each
     has one of its own.
     """
-    parts = []
+    root, parts = rooted(root, row), []
     for split, path in paths.items():
         part = list_lines(path)
         parts.append(part if split == "all" else part.assign(split=SPLITS[split]))
     listed = pd.concat(parts, ignore_index=True)
-    listed[CONTENT] = [rooted(root, row) / name for name in listed["id"]]
+    listed[CONTENT] = [root / name for name in listed["id"]]
     if not listed["label"].str.fullmatch(r"\d{1,9}").all():
         return Listing(listed)
-    numbers = range(row.get("classes") or listed["label"].astype(int).max() + 1)
-    return called(listed, [str(number) for number in numbers])
+    labels = listed["label"].astype(int)
+    numbers = [str(number) for number in range(row.get("classes") or labels.max() + 1)]
+    return called(listed.assign(label=labels.astype(str)), numbers)
 
 
 def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:

@@ -43,8 +43,8 @@ def misfits(listing: Listing, row: dict) -> list[str]:
     if len(outside):
         span = f"{classes[0]} to {classes[-1]}"
         found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
-    train = table[table["split"] == "train"] if "split" in table else table
-    empty = [name for name in classes if name not in set(train["label"])]
+    trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
+    empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:
         found.append(f"{len(empty)} classes have no training image: {few(empty)}")
     number = table["label"].nunique() if "trained_on" in row else len(classes)
