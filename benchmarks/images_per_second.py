@@ -83,7 +83,7 @@ def model_of(options: argparse.Namespace, method: str) -> nn.Module:
     """A method's model with random weights."""
     torch.manual_seed(0)
     vit = timm.create_model(options.model, num_classes=0, img_size=options.size)
-    backbone = VisionBackbone(vit, vit.embed_dim, len(vit.blocks), options.size, MEAN, STD)
+    backbone = VisionBackbone(vit, vit.embed_dim, len(vit.blocks), options.size, MEAN, STD, tokens=1)
     settings = {**DEFAULTS, **METHODS[method]}
     return compose(backbone, settings, words=[[]] * options.classes).to(options.device).train()
 
