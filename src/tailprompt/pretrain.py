@@ -90,7 +90,7 @@ def optimise(
         {"params": plain, "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=recipe["lr"], betas=(0.9, 0.98), eps=1e-6, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(recipe["warmup"], steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(recipe["warmup"], steps, 1))
     progress = resume(state, key, learned, optimizer, schedule) or Progress()
     loss = compiled(task.loss) if device.type == "cuda" else task.loss
     torch.set_float32_matmul_precision("high")
