@@ -150,7 +150,7 @@ def test_without_keep_only_the_head_is_written_and_with_keep_all(made, tmp_path)
     assert torch.equal(head["class_vectors"], head["head.predictor.weight"])
 
 
-@pytest.mark.parametrize("method", [name for name in toy.METHODS if name != "default"])
+@pytest.mark.parametrize("method", toy.TEXTS)
 def test_every_method_trains_and_scores_every_class(tmp_path, method):
     folder = toy.run(tmp_path, method, epochs=1, template_as_released="{text} {mask} news .")
     assert about(folder)["steps"] == 2
