@@ -164,6 +164,17 @@ def test_a_run_begins_from_the_kept_weights_of_another(made, tmp_path):
     assert (first - second).abs().max(axis=None) < 1e-2
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_fine_tuning_begins_from_a_linear_probe_whose_body_is_the_checkpoints(tmp_path, keep):
+    probe = toy.run(tmp_path, "linear", keep=keep)
+    fine = toy.run(tmp_path, "finetune", start=probe, keep=True)
+    still = toy.run(tmp_path, "finetune@lr=1e-12", start=probe, lr=1e-12)
+    before, kept = backbones.load(ROW).body.state_dict(), load_file(fine / "weights.safetensors")
+    assert any(not torch.equal(value, kept[f"body.{name}"]) for name, value in before.items())
+    first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (probe, still))
+    assert (first - second).abs().max(axis=None) < 1e-2
+
+
 def test_a_run_cannot_begin_from_a_head_alone_or_another_head(made, tmp_path):
     head = toy.run(tmp_path, "cls-tanh", epochs=1)
     with pytest.raises(BadInput, match="holds the head without its body; set keep: true"):
