@@ -284,7 +284,9 @@ ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no w
 @pytest.mark.parametrize("method", sorted(set(toy.IMAGES) - ON_BOTH))
 def test_a_method_of_images_is_refused_on_texts(paper, method):
     point = replace(POINT, method=method)
-    with pytest.raises(BadInput, match="which no run on text has; data set 'cmid' is text|tuner is '.*prompts"):
+    with pytest.raises(
+        BadInput, match="which no run on text has; data set 'cmid' is text|tuner is '.*prompts"
+    ):
         config.check_settings(paper, [point])
 
 
