@@ -260,8 +260,14 @@ def registry(file: str, name: str) -> set[str]:
     [
         ("settings", "properties.loss", "losses.py", "LOSSES"),
         ("settings", "properties.sampler", "samplers.py", "SAMPLERS"),
-        ("settings", "properties.head", "compose.py", "HEADS"),
-        ("settings", "properties.tuner", "tuners/__init__.py", "TUNERS"),
+        ("settings", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
+        ("settings", "allOf.1.then.properties.head", "compose.py", "HEADS"),
+        ("settings", "allOf.1.then.properties.tuner", "tuners/__init__.py", "TUNERS"),
+        ("settings", "properties.prompt_init", "tuners/vision.py", "PROMPT_INITS"),
+        ("settings", "properties.augment", "images.py", "AUGMENTATIONS"),
+        ("settings", "properties.optimizer", "loop.py", "OPTIMIZERS"),
+        ("settings", "properties.schedule", "loop.py", "SCHEDULES"),
+        ("settings", "properties.precision", "loop.py", "PRECISIONS"),
         ("settings", "properties.activation", "heads.py", "ACTIVATIONS"),
         ("settings", "properties.norm", "heads.py", "NORMS"),
         ("backbones", "additionalProperties.properties.family", "backbones.py", "FAMILIES"),
@@ -276,8 +282,14 @@ def registry(file: str, name: str) -> set[str]:
 def test_schemas_name_what_the_code_has(schema, place, file, name):
     found = yaml.safe_load(Path(f"workflow/schemas/{schema}.schema.yaml").read_text("utf-8"))
     for key in place.split("."):
-        found = found[key]
+        found = found[int(key) if key.isdigit() else key]
     assert set(found["enum"]) == registry(f"src/tailprompt/{file}", name)
+
+
+def test_schemas_name_the_heads_of_texts_and_images():
+    found = yaml.safe_load(Path("workflow/schemas/settings.schema.yaml").read_text("utf-8"))["properties"]
+    registries = [registry("src/tailprompt/compose.py", name) for name in ("HEADS", "HEADS_OF_IMAGES")]
+    assert set(found["head"]["enum"]) == set().union(*registries)
 
 
 def test_schemas_name_the_loaders_of_images():

@@ -19,7 +19,7 @@ def model(settings, seed=0):
     """A model of three classes on the tiny ViT, all that is drawn from `seed`."""
     body = vit()
     torch.manual_seed(seed)
-    backbone = VisionBackbone(body, WIDTH, DEPTH, SIZE, (0.5,) * 3, (0.5,) * 3)
+    backbone = VisionBackbone(body, WIDTH, DEPTH, SIZE, (0.5,) * 3, (0.5,) * 3, tokens=17)
     return compose(backbone, settings, words=CLASSES)
 
 
@@ -78,8 +78,8 @@ def test_what_is_its_own_is_all_but_the_pretrained_vit():
 
 def test_phase_two_starts_from_the_prompts_and_the_head_of_phase_one(tmp_path):
     first, second = model(PHASE_1), model(GROUPED, seed=1)
-    load_trained(second, saved(tmp_path, first), new=second.new)
-    assert second.new == {"body.pool", "body.keys"}
+    load_trained(second, saved(tmp_path, first), new=second.new(tuned=False))
+    assert second.new(tuned=False) == {"body.pool", "body.keys"}
     assert torch.equal(second.body.prompts, first.body.prompts)
     assert torch.equal(second.head.predictor.weight, first.head.predictor.weight)
     assert not second.body.prompts.requires_grad
@@ -87,20 +87,22 @@ def test_phase_two_starts_from_the_prompts_and_the_head_of_phase_one(tmp_path):
 
 def test_a_start_with_tuned_norms_and_adapters_needs_none_of_them(tmp_path):
     second = model({**GROUPED, "norms": "tuned", "adapter": 2}, seed=1)
-    load_trained(second, saved(tmp_path, model(PHASE_1)), new=second.new)
+    load_trained(second, saved(tmp_path, model(PHASE_1)), new=second.new(tuned=False))
 
 
 def test_a_run_without_prompts_is_no_start_for_group_prompts(tmp_path):
     second = model(GROUPED)
     with pytest.raises(BadInput, match=r"has no body\.prompts; .* tuner: prompts"):
-        load_trained(second, saved(tmp_path, model({**PHASE_1, "tuner": "frozen"})), new=second.new)
+        load_trained(
+            second, saved(tmp_path, model({**PHASE_1, "tuner": "frozen"})), new=second.new(tuned=False)
+        )
 
 
 @pytest.mark.parametrize("other", [{"length": 4}, {"predictor": "linear"}, {"norms": "tuned"}])
 def test_a_start_of_another_form_is_refused(tmp_path, other):
     second = model(GROUPED)
     with pytest.raises(BadInput, match="is of another model"):
-        load_trained(second, saved(tmp_path, model({**PHASE_1, **other})), new=second.new)
+        load_trained(second, saved(tmp_path, model({**PHASE_1, **other})), new=second.new(tuned=False))
 
 
 def test_prediction_needs_all_but_the_frozen_vit(tmp_path):

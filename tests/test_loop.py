@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from transformers import get_linear_schedule_with_warmup
+from timm.scheduler import CosineLRScheduler
+from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from tailprompt import loop
 from tailprompt.encode import pack
 from tailprompt.errors import BadInput
-from tailprompt.loop import accumulate, fit, linear, predict
-from tailprompt.samplers import shuffled
+from tailprompt.loop import accumulate, cosine, cosine_as_released, fit, linear, predict
+from tailprompt.samplers import balanced, dual, shuffled
 
 
 class Bag(nn.Module):
@@ -46,7 +47,7 @@ def judge(logits, labels):
     return {"f1": float((logits.argmax(-1) == labels).float().mean())}
 
 
-def loss(logits, labels):
+def loss(logits, labels, branch=0, elapsed=0.0):
     return cross_entropy(logits, labels, reduction="none")
 
 
@@ -145,7 +146,7 @@ def test_no_epochs_leaves_the_model_as_it_is():
 
 
 def test_loss_that_is_not_finite_stops_with_step_tensor_and_examples():
-    def broken(logits, labels):
+    def broken(logits, labels, branch, elapsed):
         return loss(logits, labels) * float("nan")
 
     net = model()
@@ -170,7 +171,7 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch():
     gradients = []
     for micro in (8, 3, 1):
         net = model().eval()
-        accumulate(net, train, torch.arange(8), micro, loss, "float32")
+        accumulate(net, train, [torch.arange(8)], micro, loss, "float32")
         gradients.append(torch.cat([value.grad.flatten() for value in net.parameters()]))
     assert torch.allclose(gradients[0], gradients[1], atol=1e-6) and torch.allclose(
         gradients[0], gradients[2], atol=1e-6
@@ -180,10 +181,10 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch():
 def test_out_of_memory_halves_the_micro_batch_and_says_so(monkeypatch, capsys):
     whole = loop.accumulate
 
-    def small_card(net, train, indices, micro, *rest):
+    def small_card(net, train, batch, micro, *rest):
         if micro > 2:
             raise torch.cuda.OutOfMemoryError
-        return whole(net, train, indices, micro, *rest)
+        return whole(net, train, batch, micro, *rest)
 
     monkeypatch.setattr(loop, "accumulate", small_card)
     assert run(model(), epochs=1).micro == 2
@@ -193,13 +194,66 @@ def test_out_of_memory_halves_the_micro_batch_and_says_so(monkeypatch, capsys):
         run(model(), epochs=1)
 
 
-def test_schedule_is_transformers_linear_schedule_with_warmup():
+STEPS = 8  # an epoch
+
+
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [(linear, get_linear_schedule_with_warmup), (cosine, get_cosine_schedule_with_warmup)],
+)
+def test_schedules_are_those_of_transformers(ours, theirs):
     optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
-    schedule, factor = get_linear_schedule_with_warmup(optimizer, 10, 50), linear(10, 50)
-    for step in range(50):
+    schedule, factor = theirs(optimizer, 2 * STEPS, 50), ours(2, 50, STEPS)
+    for step in range(51):
         assert abs(schedule.get_last_lr()[0] - factor(step)) < 1e-9
         optimizer.step()
         schedule.step()
+
+
+@pytest.mark.parametrize("warmup", [5, 1, 0])
+def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup):
+    base, epochs = 0.02, 12
+    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=base)
+    theirs = CosineLRScheduler(
+        optimizer, t_initial=epochs, warmup_t=warmup, warmup_lr_init=1e-6, warmup_prefix=False
+    )
+    factor = cosine_as_released(warmup, epochs * STEPS, STEPS)
+    for epoch in range(epochs):
+        theirs.step(epoch)
+        rates = {base * factor(epoch * STEPS + step) for step in range(STEPS)}
+        assert len(rates) == 1 and rates.pop() == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
+
+
+def plain_steps(net, optimizer, schedule, *, clip, epochs=2):
+    """The weights after a training loop written down plainly, of the batches that `fit` takes."""
+    train = examples(64, 1)
+    for epoch in range(epochs):
+        for (rows,) in loop.epoch_batches(train, shuffled, 8, 1, 7, epoch):
+            net.train()
+            inputs, labels = train.batch(rows)
+            cross_entropy(net(inputs), labels).backward()
+            if clip:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+    return weights(net)
+
+
+def falling(step):
+    return 0.95**step
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+def test_sgd_is_torchs_and_clip_zero_does_not_clip(monkeypatch, clip):
+    monkeypatch.setitem(loop.SCHEDULES, "linear", lambda *_: falling)
+    plain = model()
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.5, momentum=0.8, weight_decay=0.01)
+    expected = plain_steps(plain, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, falling), clip=clip)
+    ours = model()
+    plan = {"optimizer": "sgd", "momentum": 0.8, "weight_decay": 0.01, "lr": 0.5, "clip": clip, "epochs": 2}
+    run(ours, **plan, select="last")
+    assert torch.allclose(weights(ours), expected, atol=1e-6)
 
 
 def test_prediction_does_not_depend_on_batches_or_padding():
@@ -207,3 +261,68 @@ def test_prediction_does_not_depend_on_batches_or_padding():
     alone = torch.cat([net.eval()(dev.batch(torch.tensor([i]))[0]) for i in range(24)]).detach()
     assert torch.allclose(predict(net, dev), alone, atol=1e-6)
     assert torch.allclose(predict(net, dev, tokens=1), alone, atol=1e-6)
+
+
+def test_last_keeps_the_last_weights_and_needs_no_dev():
+    empty, net = pack([], [], [], 0), model()
+    progress = fit(net, examples(64, 1), empty, **{**OPTIONS, "select": "last", "patience": 0.5})
+    assert progress.step == progress.best_step == 32 and not progress.best
+    assert [set(row) for row in progress.curve] == [{"step", "epoch", "loss", "lr", "seconds"}] * 11
+    judged = model()
+    run(judged, select="last")
+    assert torch.equal(weights(judged), weights(net))  # whatever dev says
+
+
+def weighed(logits, labels, branch, elapsed):
+    """A loss that tells branches and epochs apart."""
+    return loss(logits, labels) * (1.0, 0.3)[branch] * (1 + elapsed)
+
+
+@pytest.mark.parametrize("micro", [8, 3])
+def test_two_branches_add_up_as_the_sum_of_their_means_whatever_the_micro_batch(micro):
+    train, net = examples(32, 1), model().eval()
+    branches = [torch.arange(8), torch.arange(8, 32, 3)]
+    total = accumulate(net, train, branches, micro, weighed, "float32", 0.5)
+    found = torch.cat([value.grad.flatten() for value in net.parameters()])
+    net.zero_grad()
+    means = [cross_entropy(net(train.batch(rows)[0]), train.labels[rows]) for rows in branches]
+    expected = 1.5 * (means[0] + 0.3 * means[1])
+    expected.backward()
+    assert float(total) == pytest.approx(expected.item(), abs=1e-6)
+    gradient = torch.cat([value.grad.flatten() for value in net.parameters()])
+    assert torch.allclose(found, gradient, atol=1e-6)
+
+
+def test_the_loss_hears_of_branch_and_of_the_share_of_epochs_that_are_over():
+    heard = []
+
+    def listening(logits, labels, branch, elapsed):
+        heard.append((branch, elapsed))
+        return loss(logits, labels)
+
+    run(model(), loss=listening, sampler=dual, epochs=2.5, select="last")
+    shares = [epoch * 8 / 20 for epoch in (0, 1, 2) for _ in range(8)][:20]
+    assert heard == [(branch, share) for share in shares for branch in (0, 1)]
+
+
+@pytest.mark.parametrize("sampler", [balanced, dual])
+def test_what_comes_next_is_expected_while_a_batch_is_worked_on(monkeypatch, sampler):
+    events = []
+
+    def key(rows):
+        return tuple(rows.tolist())
+
+    class Watched(type(examples(1, 1))):
+        def expect(self, indices):
+            events.append(("expect", key(indices)))
+
+        def batch(self, indices):
+            events.append(("take", key(indices)))
+            return super().batch(indices)
+
+    train = Watched(**vars(examples(64, 1)))
+    fit(model(), train, pack([], [], [], 0), **{**OPTIONS, "select": "last", "epochs": 1, "sampler": sampler})
+    branches = 2 if sampler is dual else 1
+    taken = [rows for event, rows in events if event == "take"]
+    assert [rows for event, rows in events if event == "expect"] == taken[branches:]
+    assert [event for event, _ in events[: 2 * branches]] == ["expect"] * branches + ["take"] * branches

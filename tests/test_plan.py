@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import toy
 
 from tailprompt import blocks, config, plan
 from tailprompt.errors import BadInput
@@ -175,8 +176,7 @@ def test_a_data_set_without_title_is_called_by_its_name():
 def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
     block = blocks.shown(scale("mine"))["tables", "mine", "table2"]
     tried = Counter(plan.parse(point.method)[0] for point in blocks.points(block))
-    released = {name for name in scale("mine")["methods"] if name.endswith("-as-released")}
-    assert set(tried) == set(scale("mine")["methods"]) - released - {"default"}
+    assert set(tried) == {name for name in toy.TEXTS if not name.endswith("-as-released")}
     assert set(tried.values()) == {3 * 3}
 
 
@@ -215,8 +215,9 @@ def test_the_demo_runs_five_methods_twice_on_what_ships():
     assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
 
 
-def test_the_mini_scale_runs_all_twelve_methods_three_times_on_four_sets():
-    assert len(blocks.all_points(scale("mini"))) == 12 * 3 * 4
+def test_the_mini_scale_runs_all_twelve_methods_of_glee_three_times_on_four_sets():
+    points = blocks.all_points(scale("mini"))
+    assert sum(point.protocol == "glee" for point in points) == 12 * 3 * 4
 
 
 def limited(*methods, **changes):
@@ -262,7 +263,7 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
             {"keep": True},
             "has another backbone",
         ),
-        ({}, {"keep": True, "tuner": "frozen"}, "has a frozen body and keeps none, which tuner full needs"),
+        ({}, {"tuner": "frozen"}, None),  # its body is the checkpoint's
         ({"tuner": "frozen"}, {"tuner": "frozen"}, None),
         ({"tuner": "frozen"}, {}, "keeps its head only"),
     ],
@@ -275,6 +276,37 @@ def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said)
         return plan.check_start(changed, second)
     with pytest.raises(BadInput, match=f"'second' starts from glee/.*/first/775, which {said}"):
         config.check_settings(changed, [second])
+
+
+ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no word of what they read
+
+
+@pytest.mark.parametrize("method", sorted(set(toy.IMAGES) - ON_BOTH))
+def test_a_method_of_images_is_refused_on_texts(paper, method):
+    point = replace(POINT, method=method)
+    with pytest.raises(
+        BadInput, match="which no run on text has; data set 'cmid' is text|tuner is '.*prompts"
+    ):
+        config.check_settings(paper, [point])
+
+
+def test_linear_probes_and_fine_tuning_are_methods_of_both(paper):
+    assert all(config.check_settings(paper, [replace(POINT, method=method) for method in ON_BOTH]).values())
+
+
+@pytest.mark.parametrize("method", toy.TEXTS)
+def test_a_method_of_texts_is_refused_on_images(paper, method):
+    point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", method, 42)
+    said = "which no run on image has; data set 'cifar100' is image|input is 'prompted'; allowed: pixels"
+    with pytest.raises(BadInput, match=said):
+        config.check_settings(paper, [point])
+
+
+@pytest.mark.parametrize("change", ["head=linear", "input=plain"])
+def test_a_run_on_images_reads_pixels_into_the_head_of_images(paper, change):
+    point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", f"linear@{change}", 42)
+    with pytest.raises(BadInput, match=f"linear@{change} on cifar100.*; allowed: (predictor|pixels)$"):
+        config.check_settings(paper, [point])
 
 
 def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_sets():

@@ -25,6 +25,7 @@ def runs(tmp_path_factory):
         "ldam": toy.run(root, "cls-relu-ldam", keep=True),
         "frozen": toy.run(root, "cls-tanh-focal", tuner="frozen"),
         "head": toy.run(root, "cls-tanh", epochs=1),
+        "probed": toy.run(root, "finetune", start=toy.run(root, "linear"), keep=True),
         "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
     }
 
@@ -49,7 +50,7 @@ def softmax(values):
     return values / values.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen"])
+@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed"])
 def test_a_runs_own_test_rows_get_the_predictions_it_stored(runs, rows, name):
     made = pd.read_csv(run(runs[name], rows))
     kept = toy.scores(runs[name]).query("split == 'test'")

@@ -150,7 +150,7 @@ def test_without_keep_only_the_head_is_written_and_with_keep_all(made, tmp_path)
     assert torch.equal(head["class_vectors"], head["head.predictor.weight"])
 
 
-@pytest.mark.parametrize("method", [name for name in toy.METHODS if name != "default"])
+@pytest.mark.parametrize("method", toy.TEXTS)
 def test_every_method_trains_and_scores_every_class(tmp_path, method):
     folder = toy.run(tmp_path, method, epochs=1, template_as_released="{text} {mask} news .")
     assert about(folder)["steps"] == 2
@@ -161,6 +161,17 @@ def test_every_method_trains_and_scores_every_class(tmp_path, method):
 def test_a_run_begins_from_the_kept_weights_of_another(made, tmp_path):
     begun = toy.run(tmp_path, "cls-tanh", start=made, lr=1e-12, epochs=1)
     first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (made, begun))
+    assert (first - second).abs().max(axis=None) < 1e-2
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_fine_tuning_begins_from_a_linear_probe_whose_body_is_the_checkpoints(tmp_path, keep):
+    probe = toy.run(tmp_path, "linear", keep=keep)
+    fine = toy.run(tmp_path, "finetune", start=probe, keep=True)
+    still = toy.run(tmp_path, "finetune@lr=1e-12", start=probe, lr=1e-12)
+    before, kept = backbones.load(ROW).body.state_dict(), load_file(fine / "weights.safetensors")
+    assert any(not torch.equal(value, kept[f"body.{name}"]) for name, value in before.items())
+    first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (probe, still))
     assert (first - second).abs().max(axis=None) < 1e-2
 
 

@@ -1,8 +1,11 @@
 """Prompts in a ViT: what must equal the plain timm model, the released form, and what must not move."""
 
+from pathlib import Path
+
 import pytest
 import timm
 import torch
+import yaml
 from tiny_vit import DEPTH, SETTINGS, WIDTH, images, vit
 from torch.nn import functional as F
 
@@ -284,3 +287,10 @@ def test_compiled_blocks_compute_the_same(settings):
     body.compile_blocks()
     for one, other in zip(plain, features_and_slopes(), strict=True):
         assert torch.allclose(one, other, atol=1e-3, rtol=1e-3)
+
+
+def test_the_schema_names_every_tuner():
+    schema = yaml.safe_load(Path("workflow/schemas/settings.schema.yaml").read_text("utf-8"))
+    names = ", ".join(sorted(schema["properties"]["tuner"]["enum"]))
+    with pytest.raises(BadInput, match=f"unknown tuner of images 'lora'; known: {names}$"):
+        prompted(vit(), tuner="lora")

@@ -33,6 +33,9 @@ TRAINING = {
     "language": "en",
 }
 METHODS = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+SETTINGS = METHODS["default"] | METHODS["default_text"]
+TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
+IMAGES = [name for name in METHODS if name not in TEXTS and not name.startswith("default")]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 
@@ -50,7 +53,7 @@ def table(*, pair: bool = False) -> pd.DataFrame:
 
 def settings(method: str, **changes) -> dict:
     """The settings of a method of config/methods.yaml, under a short training."""
-    row = {**METHODS["default"], **TRAINING, **METHODS[method], **changes}
+    row = {**SETTINGS, **TRAINING, **METHODS[method], **changes}
     return {key: value for key, value in row.items() if key != "title"}
 
 

@@ -15,7 +15,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --h
 
   plan     [--configfile FILE]   runs, downloads and hours of a scale, before it starts
   fetch    [--configfile FILE]   get all its data and weights now, for machines without network
-  predict  RUN FILE              apply a finished run's folder to the texts of a file
+  predict  RUN FILE              apply a finished run's folder to new texts or images
   decode | prepare | backbones | train | score | tabulate | draw   one stage, as the workflow calls it
   vocabulary | pack | pretrain | card                              the stages that make a backbone
 

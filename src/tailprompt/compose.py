@@ -45,6 +45,10 @@ class Model(nn.Module):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
 
+    def new(self, *, tuned: bool) -> set[str]:
+        """Names of what a run to start from need not hold: the body, unless it was `tuned` there."""
+        return set() if tuned else {f"body.{name}" for name, _ in self.body.named_parameters()}
+
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the last layer sees: the head's features of the vector at each example's position."""
         inputs = {key: value for key, value in batch.items() if key != "position"}
@@ -71,10 +75,13 @@ class ImageModel(nn.Module):
         named = self.named_parameters()
         return {name for name, value in named if value.requires_grad or not name.startswith("body.vit.")}
 
-    @property
-    def new(self) -> set[str]:
-        """Names of what a run to start from need not hold: all but the shared prompts and the head."""
-        return {name for name in self.own if name.startswith("body.") and name != "body.prompts"}
+    def new(self, *, tuned: bool) -> set[str]:
+        """Names of what a run to start from need not hold: all but the shared prompts and the head.
+
+        Of the ViT it must hold what learns here, where the ViT was `tuned` there.
+        """
+        held = ("head.", "body.prompts", *(["body.vit."] if tuned else []))
+        return {name for name in self.own if not name.startswith(held)}
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the predictor sees."""
@@ -154,7 +161,11 @@ def predictor(backbone: VisionBackbone, settings: dict, words: list[list[int]]) 
 
 
 def word_ids(
-    words: dict[str, str], backbone: Backbone, settings: dict, *, source: str = "verbalizer"
+    words: dict[str, str],
+    backbone: Backbone | VisionBackbone,
+    settings: dict,
+    *,
+    source: str = "verbalizer",
 ) -> list[list[int]]:
     """Token ids of each class's word where the head reads words, else of nothing."""
     if settings["head"] != "verbalizer":
@@ -224,7 +235,7 @@ def load_trained(
 
 
 @torch.no_grad()
-def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
+def rescaled(model: Model | ImageModel, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
     """Logits on the CPU after tau-norm."""
     if not tau:
         return logits

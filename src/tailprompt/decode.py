@@ -58,6 +58,7 @@ def decode(
             "classes": listing.classes or data.in_order(table["label"]),
             "sources": digests,
             "left_out": listing.left_out,
+            "decoded": options,
             "converted": {mode: modes[mode] for mode in sorted(modes) if mode != "RGB"},
         }
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}

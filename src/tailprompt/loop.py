@@ -142,13 +142,16 @@ def cosine(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
 
 
 def cosine_as_released(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
-    """LPT's code: a step an epoch, and after warm-up where a cosine without warm-up would be by then."""
-    epochs = total / per_epoch
+    """LPT's code: a step an epoch, and after warm-up where a cosine without warm-up would be by then.
+
+    It warms up from a rate of 1e-6, stated here as the share of its own rate, 0.02.
+    """
+    epochs, least = total / per_epoch, 1e-6 / 0.02
 
     def factor(step: int) -> float:
         epoch = step // per_epoch
         if epoch < warmup:
-            return epoch / warmup + 1e-6
+            return least + (1 - least) * epoch / warmup
         return (1 + math.cos(math.pi * epoch / epochs)) / 2
 
     return factor

@@ -1,13 +1,18 @@
-"""Apply a trained run to new texts: a file of rows becomes the same rows with the predicted classes.
+"""Apply a trained run to new texts or images: rows become the same rows with the predicted classes.
 
 `tailprompt predict RUN FILE`: RUN is a run's folder whose method has `keep: true`, so that its weights hold
-the body too (a frozen body need not be kept); FILE is CSV, TSV, JSON Lines or Parquet.
+the body too (a frozen body need not be kept). FILE holds rows: CSV, TSV, JSON Lines or Parquet. Of a run on
+images it is a folder of images, one image, or such a file with a column of paths.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -16,21 +21,38 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from tailprompt import backbones
+from tailprompt import backbones, decode
 from tailprompt.cards import free
-from tailprompt.compose import SETTINGS, compose, encode_rows, load_trained, rescaled, word_ids
-from tailprompt.data import checks
-from tailprompt.data.tables import PLACE, rows, strings
+from tailprompt.compose import (
+    SETTINGS,
+    SETTINGS_OF_IMAGES,
+    compose,
+    encode_rows,
+    load_trained,
+    rescaled,
+    view_rows,
+    word_ids,
+)
+from tailprompt.data import checks, listings
+from tailprompt.data.pictures import ENDINGS
+from tailprompt.data.preflight import places
+from tailprompt.data.tables import PLACE, few, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
-CHUNK = 8192  # rows in memory as tokens at once
+CHUNK = 8192  # rows in memory as tokens or pixels at once
+HINT = "state its encoding with --encoding"
 
 
-def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor, "rows classes"]:
-    """Logits of a run for rows with text and perhaps pair, tau and eta as in training."""
+def apply(
+    run: Path, table: pd.DataFrame, device: torch.device, pixels: Path | None = None
+) -> Float[Tensor, "rows classes"]:
+    """Logits of a run for rows with text and perhaps pair, or of images; tau and eta as in training.
+
+    pixels: the array of which the column `image` names the rows.
+    """
     about = record(run)
     settings = about["settings"]
     backbone = backbones.load(about["backbone"])
@@ -40,8 +62,12 @@ def apply(run: Path, table: pd.DataFrame, device: torch.device) -> Float[Tensor,
     torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))
     parts = []
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
-        examples = encode_rows(table.iloc[at : at + CHUNK], backbone, settings).to(device)
-        parts.append(predict(model, examples, precision=settings["precision"]))
+        part = table.iloc[at : at + CHUNK]
+        if about["images"]:
+            examples = view_rows(part, backbone, settings, pixels, training=False)
+        else:
+            examples = encode_rows(part, backbone, settings)
+        parts.append(predict(model, examples.to(device), precision=settings["precision"]))
     return rescaled(model, torch.cat(parts), about["tau"])
 
 
@@ -49,26 +75,86 @@ def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     try:
         about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
-        needed = {"settings": SETTINGS, "backbone": ["family"], "data": ["pair"], "words": about["classes"]}
-        for key, names in needed.items():
+        images = keyed(about["settings"], "its settings").get("input") == "pixels"
+        told = {"settings": SETTINGS_OF_IMAGES if images else SETTINGS, "data": ["pair"]}
+        for key, names in {**told, "backbone": ["family"], "words": about["classes"]}.items():
             keyed(about[key], f"its {key}", *names)
+        if images:
+            keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
     except BadInput as error:
         raise BadInput(
             f"{run} is not the folder of a finished run ({error}); such are "
             "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
         ) from None
-    return {**about, "pair": about["data"]["pair"]}
+    return {**about, "pair": about["data"]["pair"], "images": images}
 
 
-def texts_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """What `encode_rows` reads; raises BadInput for a column or cell that is not there."""
+def columns_of(about: dict, run: Path, given: dict[str, str | None]) -> dict[str, str]:
+    """The columns to read, by what is in them; raises BadInput where one is given that the run has not."""
+    wanted = ["path"] if about["images"] else ["text", *(["pair"] if about["pair"] else [])]
+    if surplus := [f"--{key}" for key, name in given.items() if name and key not in wanted]:
+        kind = "images" if about["images"] else "texts in two columns" if about["pair"] else "single texts"
+        raise BadInput(f"{run} was trained on {kind}; leave out {known(surplus)}")
+    return {key: given[key] or key for key in wanted}
+
+
+def listed(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
+    """The rows of a file; of images also those of a folder, or one alone, by path."""
+    if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
+        found = [str(path) for path in (listings.images(file) if file.is_dir() else [file])]
+        if not found:
+            raise BadInput(f"{file}: no image is there; they end in {known(ENDINGS)}")
+        return pd.DataFrame({"path": found})
+    if not file.is_file():
+        raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
+    return rows(file, encoding, hint=HINT)
+
+
+def cells(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """Columns under their keys, each cell as text; raises BadInput for a column or cell that is not there."""
     for key, name in columns.items():
         if name not in table:
             have = known(set(table) - {PLACE})
             raise BadInput(f"{path} has no column '{name}'; it has: {have}; name the right one with --{key}")
-    texts = strings(table, columns, path)
+    return strings(table, columns, path)
+
+
+def texts_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """What `encode_rows` reads."""
+    texts = cells(table, columns, path)
     checks.texts(texts, str(path))
     return texts.assign(label=0, id=texts[PLACE])
+
+
+def images_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """What `view_rows` reads, and the files. Paths in a list begin at the list's folder."""
+    if PLACE in table:
+        paths = cells(table, columns, path).rename(columns={"path": "id"})
+        files = [path.parent / name for name in paths["id"]]
+    else:
+        paths = table.rename(columns={"path": "id"})
+        files = [Path(name) for name in paths["id"]]
+    return paths.assign(label=0, image=range(len(paths)), file=files)
+
+
+@contextmanager
+def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[Path]:
+    """An array of the images' pixels beside `out`, as long as it is needed. how: side, fit and border.
+
+    Raises BadInput with all files that are absent or broken.
+    """
+    with TemporaryDirectory(prefix=".", dir=out.parent) as folder:
+        array, side = Path(folder, "images.npy"), how["side"]
+        decode.check_space(array, len(images) * side**2 * 3)
+        pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
+        done = decode.filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
+        named_so = images.assign(id=places(images))
+        absent = list(named_so["id"][[found is None for found in done]])
+        wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []
+        if wrong := wrong + decode.damaged(named_so, done):
+            raise BadInput(f"{file}: {'; '.join(wrong)}")
+        pixels.flush()
+        yield array
 
 
 def with_predictions(
@@ -80,29 +166,37 @@ def with_predictions(
     for place, (name, probability) in enumerate(RANKS[: best.indices.shape[1]]):
         made[name] = np.array(classes, dtype=object)[best.indices[:, place].numpy()]
         made[probability] = best.values[:, place].numpy().round(6)
-    return table.drop(columns=PLACE).assign(**made)
+    return table.drop(columns=PLACE, errors="ignore").assign(**made)
 
 
 def predict_file(
-    run: Path, file: Path, out: Path, *, text: str, pair: str | None, encoding: str, device: str
+    run: Path,
+    file: Path,
+    out: Path,
+    *,
+    text: str | None = None,
+    pair: str | None = None,
+    path: str | None = None,
+    encoding: str,
+    device: str,
 ) -> None:
     """Read `file`, predict, write `out`; what is wrong with either shows before the model is loaded."""
     writer = named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
-    if not file.is_file():
+    if not file.exists():
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
-    about, table = record(run), rows(file, encoding, hint="state its encoding with --encoding")
+    about = record(run)
+    columns = columns_of(about, run, {"text": text, "pair": pair, "path": path})
+    table = listed(file, encoding, images=about["images"])
     taken = [name for names in RANKS for name in names if name in table]
     if taken:
         raise BadInput(f"{file} has a column {known(taken)} already; rename it")
-    if pair and not about["pair"]:
-        raise BadInput(f"{run} was trained on single texts; leave out --pair")
-    columns = {"text": text, "pair": pair or "pair"} if about["pair"] else {"text": text}
-    texts = texts_of(table, columns, file)
+    examples = (images_of if about["images"] else texts_of)(table, columns, file)
     with whole(out) as temporary:
-        with free(device) as name:
-            logits = apply(run, texts, torch.device(name))
+        seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
+        with seen as pixels, free(device) as name:
+            logits = apply(run, examples, torch.device(name), pixels)
         try:
             writer(with_predictions(table, logits, about["classes"]), temporary)
         except (ValueError, TypeError) as error:
@@ -111,16 +205,25 @@ def predict_file(
 
 def beside(file: Path) -> Path:
     """Where predictions go unless told otherwise."""
+    if file.is_dir():
+        return file.resolve().with_name(f"{file.resolve().name}.predictions.csv")
     return file.with_name(f"{Path(file.name.removesuffix('.xz')).stem}.predictions.csv")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt predict", description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument("file", type=Path, metavar="FILE", help="rows to classify: csv, tsv, jsonl, parquet")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="rows to classify: csv, tsv, jsonl, parquet; of a run on images a folder of images, one image, "
+        "or such a file with a column of paths, which begin at its folder",
+    )
     parser.add_argument("--out", type=Path, help="file to write (default: FILE's name + .predictions.csv)")
-    parser.add_argument("--text", default="text", help="the column with the text")
+    parser.add_argument("--text", help="the column with the text (text)")
     parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
+    parser.add_argument("--path", help="the column with the images' paths (path)")
     parser.add_argument("--encoding", default="utf-8-sig", help="of FILE, where it is text")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     options = vars(parser.parse_args())

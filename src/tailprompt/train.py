@@ -40,7 +40,7 @@ from tailprompt.compose import (
 )
 from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import json_object, keyed, sha256, whole, write_json
+from tailprompt.files import json_object, keyed, read_json, sha256, whole, write_json
 from tailprompt.images import Images
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.objective import objective
@@ -82,23 +82,25 @@ def train(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
     words = class_words(classes, settings.get("verbalizer"))
+    parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
+    check_dev(settings, {split: len(part) for split, part in parts.items()}, path)
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
     source = settings.get("verbalizer") or f"class names of {path}"
     model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
     if start:
-        load_trained(model, start, new=getattr(model, "new", ()))
+        load_trained(model, start, new=model.new(tuned=tuned(start)))
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(examples_of, backbone=backbone, settings=settings, pixels=pixels, device=device)
-    parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     splits = {split: view(part, training=split == "train") for split, part in parts.items()}
     model.to(device)
     if settings.get("compile") and device.type == "cuda":
         model.body.compile_blocks()
-    if settings.get("head_start") == "class_means":
+    if settings.get("head_start") == "class_means" and not start:
         start_from_means(model, view(parts["train"], training=False))
     key = json.dumps([settings, row, words, sha256(path)], sort_keys=True)
-    progress = fit_model(model, splits, classes, settings, point, folder, key)
+    learns = bool(len(parts["train"]))  # a data set for test alone judges the run it starts from
+    progress = fit_model(model, splits, classes, settings, point, folder, key) if learns else Progress()
     logits = {
         split: predict(model, splits[split], precision=settings["precision"])
         for split in ("dev", "test")
@@ -127,6 +129,7 @@ def train(
             "sha256": sha256(path),
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
+            **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},
         "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
@@ -144,6 +147,26 @@ def train(
     }
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
+
+
+def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
+    """Raise BadInput where something is to be chosen on dev, and cannot be. rows: of each split of `path`."""
+    select = settings["select"]
+    if np.size(settings["tau"]) > 1 and (select == "last" or not rows["dev"]):
+        raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
+    if rows["train"] and not rows["dev"] and select != "last":
+        raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
+
+
+def tuned(run: Path) -> bool:
+    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before."""
+    settings = read_json(run / "run.json", "settings")["settings"]
+    return settings["tuner"] == "full" or bool(settings["start"])
+
+
+def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
+    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
+    return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
 
 
 def examples_of(
@@ -186,8 +209,8 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
 
 
 def fit_model(
-    model: Model,
-    splits: dict[str, Examples],
+    model: Model | ImageModel,
+    splits: dict[str, Examples | Images],
     classes: list[str],
     settings: dict,
     point: Point,
@@ -220,7 +243,7 @@ def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
     }
 
 
-def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
+def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
     if len(taus) == 1:
@@ -230,7 +253,9 @@ def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, settings: di
 
 
 @torch.no_grad()
-def chosen_prompts(model: Model, splits: dict[str, Examples], settings: dict) -> dict[str, list] | None:
+def chosen_prompts(
+    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict
+) -> dict[str, list] | None:
     """The group prompts of each example of dev and test, the best first, where the tuner has a pool."""
     if settings["tuner"] != "group_prompts":
         return None
@@ -244,7 +269,10 @@ def chosen_prompts(model: Model, splits: dict[str, Examples], settings: dict) ->
 
 
 def write_predictions(
-    path: Path, logits: dict[str, Tensor], splits: dict[str, Examples], prompts: dict[str, list] | None
+    path: Path,
+    logits: dict[str, Tensor],
+    splits: dict[str, Examples | Images],
+    prompts: dict[str, list] | None,
 ) -> None:
     """id, split, label, prediction and logits per class (float16), dev then test; chosen group prompts."""
     parts = [
@@ -264,7 +292,9 @@ def write_predictions(
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
 
 
-def features_of(model: Model, examples: Examples, split: str, classes: Sequence[int]) -> pd.DataFrame:
+def features_of(
+    model: Model | ImageModel, examples: Examples | Images, split: str, classes: Sequence[int]
+) -> pd.DataFrame:
     """id, split, label and feature vector of the examples of some classes."""
     labels = examples.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, list(classes)))
@@ -285,7 +315,7 @@ def write_features(path: Path, table: pd.DataFrame) -> None:
         table.to_parquet(temporary, index=False)
 
 
-def write_weights(path: Path, model: Model, settings: dict) -> None:
+def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None:
     """The class vectors and what was trained; of a fully tuned body only with `keep`.
 
     What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
