@@ -110,14 +110,10 @@ READERS = [
     ("run.json", lambda root, folder: score.collect(root)),
     ("scores.parquet", lambda root, folder: records.scores(one(folder))),
     ("scores.parquet", lambda root, folder: score.collect(root)),
-<<<<<<< HEAD
-    ("predictions.parquet", lambda root, folder: records.predictions(one(folder), {})),
-=======
     (
         "predictions.parquet",
         lambda root, folder: records.predictions(one(folder), records.report(root, "made")),
     ),
->>>>>>> lpt-core
     ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("features.parquet", lambda root, folder: vectors(one(folder), 0)),
     ("weights.safetensors", lambda root, folder: records.norms(folder)),
