@@ -9,7 +9,14 @@ import yaml
 from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 
-SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/mine.yaml", "tests/tiny.yaml"]
+SCALES = [
+    "config/paper.yaml",
+    "config/mini.yaml",
+    "config/demo.yaml",
+    "config/mine.yaml",
+    "config/mine-images.yaml",
+    "tests/tiny.yaml",
+]
 
 
 def refused(given, *words):
@@ -75,7 +82,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "'cmidd' in protocols.glee.cells is none of the datasets",
         ),
         ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
-        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine"),
+        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine, mine-images"),
         (
             "make: {glee: {figures: [figure2]}}",
             "'figure2' in make.glee.figures is none of .*; known: .*figure1",

@@ -180,6 +180,21 @@ def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds()
     assert set(tried.values()) == {3 * 3}
 
 
+def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_second_begins_from():
+    images = scale("mine-images")
+    points = blocks.all_points(images)
+    tried = Counter(plan.parse(point.method)[0] for point in points if "@" in point.method)
+    assert len(tried) == 10 and set(tried) < set(toy.IMAGES) and set(tried.values()) == {3 * 3}
+    begun = {plan.start_of(images, point) for point in points} - {None}
+    assert {point for point in points if "@" not in point.method} == begun
+    assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
+    assert plan.settings(images, points[0])["shared_blocks"] == 4  # of vit-mini's 8
+    larger = config.load(
+        ["config/mine-images.yaml"], {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}}
+    )
+    assert plan.settings(larger, blocks.all_points(larger)[0])["shared_blocks"] == 6  # of ViT-B's 12
+
+
 def test_a_start_names_what_differs_and_is_run_too(paper):
     start = {"method": "cls-tanh", "seed": 0}
     changed = config.merge(paper, {"methods": {"prompt": {"start": start}}})

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import toy_images
 from made_up import write_corpus
 
 pytestmark = pytest.mark.workflow
@@ -334,6 +335,14 @@ def test_ones_own_file_becomes_a_table_that_names_the_winner_and_predictions(pro
     with open(project / "tests/toy.predictions.csv", newline="") as file:
         made = list(csv.DictReader(file))
     assert len(made) == 130 and {row["prediction"] for row in made} <= set(WORDS)
+
+
+def test_ones_own_images_are_planned_from_their_folder_to_the_winner(project):
+    toy_images.write_pictures(project / "photos")
+    jobs = planned(project, "--configfile", "config/mine-images.yaml")
+    assert names(jobs, "decode", "dataset") == names(jobs, "prepare", "dataset") == ["photos"]
+    assert len(names(jobs, "train", "seed")) == len(names(jobs, "score", "seed")) == 10 * 3 * 3 + 3
+    assert names(jobs, "tabulate", "name") == ["table1", "table2"]
 
 
 def test_on_cards_each_run_asks_for_one(project):
