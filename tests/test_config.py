@@ -267,9 +267,9 @@ def registry(file: str, name: str) -> set[str]:
     [
         ("settings", "properties.loss", "losses.py", "LOSSES"),
         ("settings", "properties.sampler", "samplers.py", "SAMPLERS"),
-        ("settings", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
-        ("settings", "allOf.1.then.properties.head", "compose.py", "HEADS"),
-        ("settings", "allOf.1.then.properties.tuner", "tuners/__init__.py", "TUNERS"),
+        ("run", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
+        ("run", "allOf.1.then.properties.head", "compose.py", "HEADS"),
+        ("run", "allOf.1.then.properties.tuner", "tuners/__init__.py", "TUNERS"),
         ("settings", "properties.prompt_init", "tuners/vision.py", "PROMPT_INITS"),
         ("settings", "properties.augment", "images.py", "AUGMENTATIONS"),
         ("settings", "properties.optimizer", "loop.py", "OPTIMIZERS"),

@@ -201,7 +201,7 @@ def check_settings(
     config: dict, points: Iterable[plan.Point], root: str | Path = "."
 ) -> dict[plan.Point, dict]:
     """The settings of each point; raises BadInput at the first that cannot be used."""
-    rules = validator("settings", str(Path(root, SCHEMAS)))
+    rules = validator("run", str(Path(root, SCHEMAS)))
     found = {}
     for point in points:
         found[point] = plan.settings(config, point)
