@@ -212,15 +212,28 @@ def test_a_grid_is_one_run_for_each_value(paper):
     assert rates == {1e-5, 3e-5, 1e-4}
 
 
+def points_of(configuration, protocol):
+    return [point for point in blocks.all_points(configuration) if point.protocol == protocol]
+
+
 def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(paper):
     for table, cells in {"table2": 5 * 5, "table3": 5 * 11, "table5": 3 * 5}.items():
         block = blocks.shown(paper)["tables", "glee", table]
         assert len(blocks.points(block)) == 5 * cells
-    points = blocks.all_points(paper)
+    points = points_of(paper, "glee")
     printed = [point for point in points if not point.method.endswith("-as-released")]
     assert len(printed) == 5 * (5 * 12 + 3 * 5)
     assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 10 + 3 * 3)
     assert set(Counter(point.seed for point in points)) == {775, 776, 777, 778, 779}
+
+
+def test_the_papers_scale_is_lpt_too_with_three_seeds(paper):
+    points = points_of(paper, "lpt")
+    printed = {"places-lt": 35 + 2 * 4, "cifar100": 8 * 4, "inaturalist18": 2, "imagenet-lt": 5}
+    shifted = dict.fromkeys(["sketch", "real", "v2", "a", "r"], 4)
+    cells = Counter(plan.parse(point.dataset)[0] for point in points)
+    wanted = {**printed, **{f"imagenet-{name}": n for name, n in shifted.items()}, "objectnet": 4}
+    assert cells == {name: 3 * n for name, n in wanted.items()}
 
 
 def test_the_demo_runs_five_methods_of_two_papers_twice_on_what_ships():
@@ -242,19 +255,15 @@ def limited(*methods, **changes):
     return config.load(["config/demo.yaml"], {"protocols": {"glee": {"methods": list(methods)}}, **changes})
 
 
-def points_of_glee(demo):
-    return [point for point in blocks.all_points(demo) if point.protocol == "glee"]
-
-
 def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in_tables_figures_and_claims():
     demo = limited("cls-tanh", "prompt@keep=true")
-    points = points_of_glee(demo)
+    points = points_of(demo, "glee")
     assert {point.method for point in points} == {"cls-tanh", "prompt@keep=true"}
     assert all(plan.settings(demo, point)["keep"] == ("@" in point.method) for point in points)
     claim = blocks.shown(demo)["tables", "glee", "claims"]["claims"][0]
     assert claim["datasets"] and claim["method"] == "prompt@keep=true" and claim["than"] == "cls-tanh"
     both = limited("prompt@keep=true", "prompt", "cls-tanh")
-    assert len(points_of_glee(both)) == 3 * 2
+    assert len(points_of(both, "glee")) == 3 * 2
 
 
 def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
@@ -269,7 +278,7 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
     with pytest.raises(BadInput, match="table claims of glee has no run"):
         blocks.all_points(limited("cls-tanh", make={"glee": {"tables": ["claims"], "figures": []}}))
     statistics = {"make": {"glee": {"tables": ["table1"], "figures": ["figure1"]}}}
-    assert points_of_glee(limited("cls-tanh", **statistics)) == []
+    assert points_of(limited("cls-tanh", **statistics), "glee") == []
 
 
 @pytest.mark.parametrize(

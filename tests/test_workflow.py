@@ -359,8 +359,8 @@ def test_the_papers_scale_is_planned_in_ten_seconds_without_torch(project):
     assert "snakemake" in imported and not imported & {"torch", "transformers", "tailprompt.train"}
     assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 10
     assert set(re.findall(r"^(train|score) +(\d+)$", done.stdout, re.MULTILINE)) == {
-        ("train", "670"),
-        ("score", "670"),
+        ("train", "988"),
+        ("score", "988"),
     }
 
 
