@@ -71,6 +71,19 @@ def test_a_border_is_cut_off_before_an_image_is_scaled():
     assert (pictures.decoded(framed, 16, border=2)[0] == 7).all()
 
 
+def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
+    Image.fromarray(np.full((6, 6), 0x4080, np.uint16)).save(tmp_path / "a.png")
+    pixels, mode = pictures.decoded(tmp_path / "a.png", 6)
+    assert mode == "I;16" and (pixels == 0x40).all()
+
+
+@pytest.mark.parametrize("size", [(1, 60_000), (60_000, 1)])
+def test_of_a_very_long_image_the_middle_alone_is_scaled(size):
+    pixels = np.zeros((*size, 3), np.uint8)
+    pixels[29_990 * (size[0] > 1) : 30_010, 29_990 * (size[1] > 1) : 30_010] = 200
+    assert (pictures.decoded(pixels, 64)[0] == 200).all()
+
+
 # sources
 
 
