@@ -170,6 +170,18 @@ def test_a_folder_for_each_class_is_split_later_and_given_splits_are_kept(tmp_pa
     assert about["classes"] == ["a", "b"] and "Val/a/0.png" in set(table["id"])
 
 
+def test_linked_folders_are_followed_once_and_hidden_files_are_not_seen(tmp_path):
+    class_folders(tmp_path / "mine", number=2)
+    picture(tmp_path / "elsewhere" / "linked.png")
+    (tmp_path / "mine/a/more").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "mine/a/round").symlink_to(tmp_path / "mine/a")
+    (tmp_path / "mine/a/folder.png").mkdir()
+    (tmp_path / "mine/a/._0.png").write_bytes(b"of a Mac")
+    picture(tmp_path / "mine/a/.thumbnails/0.png")
+    _, table, _ = run(tmp_path, {"loader": "image_folder"}, root=tmp_path / "mine")
+    assert list(table["id"]) == ["a/0.png", "a/1.png", "a/more/linked.png", "b/0.png", "b/1.png"]
+
+
 def test_digits_need_no_file(tmp_path):
     pixels, table, about = run(tmp_path, {"loader": "digits", "classes": 10})
     assert len(pixels) == 1797 and about["classes"] == [str(c) for c in range(10)] and pixels.max() == 255
