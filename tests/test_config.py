@@ -223,7 +223,10 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             {"make": {"mine": {"tables": [], "figures": ["figure1"]}}},
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
-        ({"make": {"glee": {"tables": [], "figures": []}}}, ["make asks for no table"]),
+        (
+            {"make": dict.fromkeys(("glee", "lpt"), {"tables": [], "figures": []})},
+            ["make asks for no table"],
+        ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
         ({"methods": {"prompt": {"start": {"method": "prompt"}}}}, ["'prompt' starts from", "builds on it"]),
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=NaN"]}}}}}, ["lr is nan"]),
