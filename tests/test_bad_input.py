@@ -4,7 +4,10 @@ Details of each kind are tested beside the code that refuses it; here is the who
 """
 
 import hashlib
+import os
+import signal
 import sys
+import time
 from datetime import datetime
 
 import pandas as pd
@@ -469,6 +472,19 @@ def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
     assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):
+    def main():
+        with whole(tmp_path / "large.npy"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(9)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        stage(main)
+    signal.signal(signal.SIGTERM, before)
+    assert end.value.code == 143 and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("option", ["--threads", "--slots"])
