@@ -19,6 +19,7 @@ from PIL import Image
 from tailprompt import backbones, data, decode, prepare, train
 from tailprompt.config import load
 from tailprompt.data import listings, sources
+from tailprompt.data.splits import cut
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole, write_json
@@ -34,6 +35,7 @@ ROWS = [
     ("gaming", "fun", "test"),
 ]
 SIBLINGS = ("train/a", "test/a", "other")
+LABELLED = {"id": [str(number) for number in range(16)], "split": "train", "label": [0, 1] * 8}
 GIVEN = {"text": "text", "label": "label", "split": "split"}
 
 
@@ -430,6 +432,10 @@ TABLE = {
     "a list with a name that no file can have": (
         lambda folder, _: listed(folder, f"a/0.png 0\na/\0.png 1\na/{'x' * 300}.png 1\n"),
         r"'mine': 2 files are absent: 'a/\\x00\.png' \(mine\.txt:2\), a/xxx",
+    ),
+    "a cut that leaves nothing of a class": (
+        lambda *_: cut(pd.DataFrame(LABELLED), {"imbalance": 10}, 2, draw="ldam"),
+        r"imbalance=10 leaves 1 classes without a training row; as drawn by LDAM's code .* classes, 8 rows",
     ),
     "images of nowhere": (
         lambda *_: listings.image_folder({}, {"name": "mine"}, None),

@@ -151,7 +151,7 @@ def read(
     as a batch is planned. Raises BadInput for a file of another form and settings of no use.
     """
     with reading(pixels):
-        file = np.load(pixels, mmap_mode="r", allow_pickle=False)
+        file = np.lib.format.open_memmap(pixels, mode="r")
         if file.dtype != np.uint8 or file.ndim != 4 or file.shape[3] != 3 or file.shape[1] != file.shape[2]:
             raise BadInput(f"{pixels}: holds {file.dtype} {file.shape}, not uint8 (images, side, side, 3)")
     rows = table["image"].to_numpy(np.int64)
