@@ -196,6 +196,18 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             {"datasets": {"new": {"language": "image", "files": {"raw": "a"}, "loader": "cifar100"}}},
             ["datasets.new.files needs one of all, train and test"],
         ),
+        (
+            {
+                "datasets": {
+                    "x": {"language": "image", "files": {"all": "a", "test": "b"}, "loader": "image_lists"}
+                }
+            },
+            ["datasets.x.files", "is not one list of all images, or one for each of train, dev and test"],
+        ),
+        (
+            {"backbones": {"bert-mini": {"size": 32}}},
+            ["backbones.bert-mini.size: 32 is not taken by this family"],
+        ),
         ({"datasets": {"imagenet-a": {"trained_on": "imagenet"}}}, ["'imagenet'", "imagenet-lt"]),
         ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
         (
@@ -223,7 +235,10 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             {"make": {"mine": {"tables": [], "figures": ["figure1"]}}},
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
-        ({"make": {"glee": {"tables": [], "figures": []}}}, ["make asks for no table"]),
+        (
+            {"make": dict.fromkeys(("glee", "lpt"), {"tables": [], "figures": []})},
+            ["make asks for no table"],
+        ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
         ({"methods": {"prompt": {"start": {"method": "prompt"}}}}, ["'prompt' starts from", "builds on it"]),
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=NaN"]}}}}}, ["lr is nan"]),

@@ -308,6 +308,52 @@ def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said)
         config.check_settings(changed, [second])
 
 
+@pytest.mark.parametrize(
+    "method, start, said",
+    [
+        ("lpt", "vpt", None),
+        ("lpt", "lpt-balanced", None),
+        (
+            "lpt",
+            "vpt-shallow",
+            "prompts_shallow; group_prompts goes on from group_prompts, prompts$",
+        ),
+        ("lpt", "linear", "frozen; group_prompts goes on from"),
+        ("vpt", "linear", "frozen; prompts goes on from prompts"),
+        ("vpt", "lpt", "group_prompts; prompts goes on from prompts"),
+        ("linear", "vpt", "prompts; frozen goes on from frozen"),
+        ("linear", "finetune", "full; frozen goes on from frozen"),
+        ("finetune", "linear", None),
+    ],
+)
+def test_a_tuner_of_images_goes_on_from_one_whose_weights_it_has(paper, method, start, said):
+    alike = {"predictor": "linear", "keep": True}
+    rows = {start: alike, method: {**alike, "start": {"method": start}}}
+    changed = config.merge(paper, {"methods": rows})
+    point = Point("lpt", "vit-mini", "cifar100@imbalance=100", method, 42)
+    if said is None:
+        return plan.check_start(changed, point)
+    with pytest.raises(
+        BadInput, match=f"'{method}' starts from lpt/.*/{start}/42, which has the tuner {said}"
+    ):
+        config.check_settings(changed, [point])
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("lpt@shared_blocks=8", "shared_blocks 8 leaves no block .* 8: choose 0 to 7"),
+        ("linear@border=16", "border 16 leaves nothing of 32 pixels"),
+        ("linear@views=5", "views is 1, or 5 with test_zoom above 1, not 5 with 1"),
+        ("linear@views=5,test_zoom=1.01", "not 5 with 1.01"),
+    ],
+)
+def test_what_a_vit_at_hand_cannot_do_is_known_before_anything_runs(paper, change, said):
+    point = Point("lpt", "vit-mini", "cifar100@imbalance=100", change, 42)
+    with pytest.raises(BadInput, match=said):
+        config.check_settings(paper, [point])
+
+
 ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no word of what they read
 
 

@@ -345,6 +345,16 @@ def test_ones_own_images_are_planned_from_their_folder_to_the_winner(project):
     assert names(jobs, "tabulate", "name") == ["table1", "table2"]
 
 
+def test_an_image_that_comes_or_goes_is_seen_by_its_folder(project):
+    (project / "photos/train/{braces}").mkdir(parents=True)  # which Snakemake would take for a wildcard
+    (project / "photos/train/bar").mkdir(exist_ok=True)
+    listing = "results/mine-images/images/photos.parquet"
+    done = snakemake(project, listing, "-n", "--configfile", "config/mine-images.yaml")
+    assert "input: photos, " in done.stdout and "photos/train/bar" in done.stdout, done.stdout
+    assert "braces" not in done.stdout
+    (project / "photos/train/{braces}").rmdir()
+
+
 def test_on_cards_each_run_asks_for_one(project):
     done = snakemake(project, "-n", *TINY, "--config", "device=cuda", "scale=cluster")
     assert done.stdout.count("gpu=1") == 4

@@ -27,6 +27,13 @@ CUTS = {"shots": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0
 WAYS = {"shots", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
 DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
 UNVARIED = {"title", "start"}  # of a method's row, never after its @
+GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
+    "full": {"full", "frozen"},
+    "frozen": {"frozen"},
+    "prompts": {"prompts"},
+    "prompts_shallow": {"prompts_shallow"},
+    "group_prompts": {"prompts", "group_prompts"},
+}
 CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
 LONGEST = 200  # characters of a name: file systems take 255, and endings follow
 
@@ -234,6 +241,9 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(ours) != loaded(theirs):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
+    if ours["input"] == "pixels" and theirs["tuner"] not in GOES_ON[ours["tuner"]]:
+        going = known(GOES_ON[ours["tuner"]])
+        raise BadInput(f"{place} has the tuner {theirs['tuner']}; {ours['tuner']} goes on from {going}")
     if ours.get("length") != theirs.get("length"):
         raise BadInput(f"{place} has prompts of another length")
     chain = [start, *starts_of(config, start)]
