@@ -17,6 +17,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "config forecast",
     "heads claims loop parameters",
     "compose objective figures tables",
+    "outcome",
     "draw predict pretrain tabulate train",
     "__main__",
 ]
