@@ -262,7 +262,7 @@ def registry(file: str, name: str) -> set[str]:
         ("settings", "properties.sampler", "samplers.py", "SAMPLERS"),
         ("settings", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
         ("settings", "allOf.1.then.properties.head", "compose.py", "HEADS"),
-        ("settings", "allOf.1.then.properties.tuner", "tuners/__init__.py", "TUNERS"),
+        ("settings", "allOf.1.then.properties.tuner", "compose.py", "TUNERS"),
         ("settings", "properties.prompt_init", "tuners/vision.py", "PROMPT_INITS"),
         ("settings", "properties.augment", "images.py", "AUGMENTATIONS"),
         ("settings", "properties.optimizer", "loop.py", "OPTIMIZERS"),

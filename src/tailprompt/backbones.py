@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import torch
@@ -18,10 +19,11 @@ from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
     AutoTokenizer,
     PreTrainedTokenizerBase,
-    T5ForConditionalGeneration,
 )
+from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named, stage
@@ -34,16 +36,24 @@ FILES = [
     "tokenizer_config.json",
     "vocab.txt",
     "merges.txt",
+    "spiece.model",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
+    "pytorch_model*.bin",
+    "pytorch_model.bin.index.json",
 ]
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A masked language model taken apart.
+    """A masked language model, or a T5, taken apart.
 
-    body: input_ids, attention_mask, token_type_ids -> last hidden state (batch, tokens, width)
-    transform: the masked-language-model head up to and with its layer norm
-    decoder: its output embedding (vocabulary, width) with bias, tied to the input embedding
+    body: input_ids or inputs_embeds, attention_mask, token_type_ids -> last hidden state (batch, tokens,
+        width); of a T5 that of the decoder where it answers (batch, 1, width)
+    transform: the masked-language-model head up to and with its layer norm; of a T5 nothing
+    decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
+        input embedding
+    positions: the most tokens of an input; infinite where positions are relative
     """
 
     body: nn.Module
@@ -51,13 +61,42 @@ class Backbone:
     decoder: nn.Linear
     tokenizer: PreTrainedTokenizerBase
     width: int
-    positions: int
+    positions: float
     initializer_range: float
 
     @property
     def norm(self) -> nn.LayerNorm:
         """The pretrained layer norm of the masked-language-model head."""
         return self.transform[-1]
+
+
+class EncoderDecoder(nn.Module):
+    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
+
+    The next token is the answer (PPT Eq. 2, and its code).
+    """
+
+    def __init__(self, model: nn.Module, sentinel: int):
+        super().__init__()
+        self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
+        asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
+        self.register_buffer("asked", asked, persistent=False)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()
+
+    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
+        """last_hidden_state: Float[batch 1 width]. A T5 has no token types."""
+        inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        read = self.encoder(**inputs).last_hidden_state
+        hidden = self.decoder(
+            input_ids=self.asked.expand(len(read), -1),
+            encoder_hidden_states=read,
+            encoder_attention_mask=attention_mask,
+            use_cache=False,
+        ).last_hidden_state
+        return BaseModelOutput(last_hidden_state=self.scale * hidden[:, -1:])
 
 
 @dataclass(frozen=True)
@@ -94,7 +133,7 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
 
 
 def load(row: dict):
-    """What a row of `config/backbones.yaml` offers, in float32: a (Vision)Backbone, or T5 and tokenizer."""
+    """What a row of `config/backbones.yaml` offers, in float32: a Backbone or VisionBackbone."""
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
@@ -111,7 +150,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     """A masked language model; with `random` (changes to its config) its weights are drawn from seed 0."""
     tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
     if "random" in row:
-        model = drawn(where, pinned, row["random"])
+        model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
     else:
         model = read(AutoModelForMaskedLM, row, where, pinned)
     if model.base_model_prefix != row["family"]:
@@ -129,15 +168,25 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     )
 
 
-def t5(row: dict, where: str, pinned: dict) -> tuple[nn.Module, PreTrainedTokenizerBase]:
-    """A T5 and its tokenizer."""
+def t5(row: dict, where: str, pinned: dict) -> Backbone:
+    """A T5, or an mT5; with `random` its weights are drawn as those of `masked`."""
     kind = AutoConfig.from_pretrained(where, **pinned).model_type
-    if kind != "t5":
+    if kind not in ("t5", "mt5"):
         raise other_family(where, kind, row)
-    model = read(T5ForConditionalGeneration, row, where, pinned)
     tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    if "random" in row:
+        model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
+    else:
+        model = read(AutoModelForSeq2SeqLM, row, where, pinned)
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
-    return model, tokenizer
+    body = EncoderDecoder(model, sentinel(tokenizer))
+    factor = model.config.initializer_factor
+    return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, model.config.d_model, inf, factor)
+
+
+def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Id of what stands for the answer in an input: the mask, or a T5's first sentinel."""
+    return tokenizer.convert_tokens_to_ids(tokenizer.mask_token or "<extra_id_0>")
 
 
 def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
@@ -233,12 +282,12 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
         )
 
 
-def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
+def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
     config = AutoConfig.from_pretrained(where, **pinned, **changes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
+        return kind.from_config(config, dtype=torch.float32)
 
 
 def source(row: dict) -> tuple[str, dict]:
@@ -259,7 +308,8 @@ def fetch(row: dict) -> dict[str, str]:
     """Bring the weights here if they are not, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
-    return {file: sha256(folder / file) for file in FILES if (folder / file).is_file()}
+    found = sorted(file for name in FILES for file in folder.glob(name) if file.is_file())
+    return {file.name: sha256(file) for file in found}
 
 
 def snapshot(row: dict) -> str:

@@ -16,6 +16,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt import blocks, plan, tuning
 from tailprompt.errors import BadInput, known
+from tailprompt.patterns import pattern_of
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
 
@@ -28,7 +29,12 @@ SHARED = (
 SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
 MASKED = ("bert", "roberta")  # families that have a masked-language-model head
-READERS = {"plain": MASKED, "prompted": MASKED, "pixels": ("vit",)}  # families that take an input
+READERS = {  # families that take an input
+    "plain": MASKED,
+    "prompted": MASKED,
+    "formatted": (*MASKED, "t5"),
+    "pixels": ("vit",),
+}
 ROWS = {  # where the row lies that a key names
     "backbone": "backbones",
     "dataset": "datasets",
@@ -153,6 +159,8 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
     for name, row in config["datasets"].items():
         yield from named_in({key: row[key] for key in row if key == "trained_on"}, "datasets", name)
+    for name, row in config["languages"].items():
+        yield ("languages", name, "prompts"), list(row.get("prompts", {}).values()), "datasets"
     for name, row in config["pretraining"].items():
         if "start" in row:
             yield ("pretraining", name, "start"), [row["start"]], "pretraining"
@@ -226,7 +234,18 @@ def check_settings(
         plan.check_start(config, point)
         if found[point]["input"] == "prompted":
             pieces(template_of(found[point]), paired=True, where=f"{where} template")
+        if kind == "formatted":
+            check_pattern(found[point], where)
     return found
+
+
+def check_pattern(settings: dict, where: str) -> None:
+    """Raise BadInput where a run's pattern cannot be read, or is not there in its language."""
+    try:
+        pattern = pattern_of(settings["pattern"], settings["language"], settings["form"])
+    except BadInput as wrong:
+        raise BadInput(f"{where} {wrong}") from None
+    pieces(pattern, paired=True, options=True, where=f"{where} pattern")
 
 
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:

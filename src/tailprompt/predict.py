@@ -24,11 +24,10 @@ from tqdm import tqdm
 from tailprompt import backbones, decode
 from tailprompt.cards import free
 from tailprompt.compose import (
-    SETTINGS,
-    SETTINGS_OF_IMAGES,
     compose,
     encode_rows,
     load_trained,
+    read_by,
     rescaled,
     view_rows,
     word_ids,
@@ -66,7 +65,7 @@ def apply(
         if about["images"]:
             examples = view_rows(part, backbone, settings, pixels, training=False)
         else:
-            examples = encode_rows(part, backbone, settings)
+            examples = encode_rows(part, backbone, settings, words=about["words"])
         parts.append(predict(model, examples.to(device), precision=settings["precision"]))
     return rescaled(model, torch.cat(parts), about["tau"])
 
@@ -76,7 +75,7 @@ def record(run: Path) -> dict:
     try:
         about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
         images = keyed(about["settings"], "its settings").get("input") == "pixels"
-        told = {"settings": SETTINGS_OF_IMAGES if images else SETTINGS, "data": ["pair"]}
+        told = {"settings": read_by(about["settings"]), "data": ["pair"]}
         for key, names in {**told, "backbone": ["family"], "words": about["classes"]}.items():
             keyed(about[key], f"its {key}", *names)
         if images:
@@ -86,6 +85,8 @@ def record(run: Path) -> dict:
             f"{run} is not the folder of a finished run ({error}); such are "
             "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
         ) from None
+    if about["data"].get("choices"):
+        raise BadInput(f"{run} chooses among options of each row, which predict cannot read from a file")
     return {**about, "pair": about["data"]["pair"], "images": images}
 
 
@@ -161,7 +162,7 @@ def with_predictions(
     table: pd.DataFrame, logits: Float[Tensor, "rows classes"], classes: list[str]
 ) -> pd.DataFrame:
     """The table's own columns, then the most probable classes (three, if there are) with probabilities."""
-    best = torch.softmax(logits.double(), -1).topk(min(len(RANKS), len(classes)))
+    best = torch.softmax(logits[:, : len(classes)].double(), -1).topk(min(len(RANKS), len(classes)))
     made = {}
     for place, (name, probability) in enumerate(RANKS[: best.indices.shape[1]]):
         made[name] = np.array(classes, dtype=object)[best.indices[:, place].numpy()]

@@ -27,13 +27,12 @@ from tailprompt import backbones, data
 from tailprompt.backbones import VisionBackbone
 from tailprompt.cards import free
 from tailprompt.compose import (
-    SETTINGS,
-    SETTINGS_OF_IMAGES,
     ImageModel,
     Model,
     compose,
     encode_rows,
     load_trained,
+    read_by,
     rescaled,
     view_rows,
     word_ids,
@@ -87,11 +86,15 @@ def train(
     torch.manual_seed(point.seed)
     backbone = backbones.load(row)
     source = settings.get("verbalizer") or f"class names of {path}"
-    model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
+    scored = word_ids(words, backbone, settings, source=source)
+    texts = () if isinstance(backbone, VisionBackbone) else parts["train"]["text"].tolist()
+    model = compose(backbone, settings, words=scored, texts=texts)
     if start:
         load_trained(model, start, new=model.new(tuned=tuned(start)))
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
-    view = partial(examples_of, backbone=backbone, settings=settings, pixels=pixels, device=device)
+    view = partial(
+        examples_of, backbone=backbone, settings=settings, words=words, pixels=pixels, device=device
+    )
     splits = {split: view(part, training=split == "train") for split, part in parts.items()}
     model.to(device)
     if settings.get("compile") and device.type == "cuda":
@@ -129,6 +132,7 @@ def train(
             "sha256": sha256(path),
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
+            "choices": "choices" in table,
             **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},
@@ -174,6 +178,7 @@ def examples_of(
     *,
     backbone: backbones.Backbone | VisionBackbone,
     settings: dict,
+    words: dict[str, str],
     pixels: Path,
     device: torch.device,
     training: bool,
@@ -181,7 +186,7 @@ def examples_of(
     """A split on the device: texts as token ids, images as views of the file `pixels`."""
     if isinstance(backbone, VisionBackbone):
         return view_rows(part, backbone, settings, pixels, training=training).to(device)
-    return encode_rows(part, backbone, settings).to(device)
+    return encode_rows(part, backbone, settings, words=words).to(device)
 
 
 @torch.no_grad()
@@ -320,10 +325,9 @@ def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None
 
     What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
     """
-    kept = {name for name, value in model.named_parameters() if value.requires_grad or settings["start"]}
-    if isinstance(model, ImageModel):
-        kept = model.own
-    if not settings["keep"] and (settings["tuner"] == "full" or settings["input"] != "pixels"):
+    kept = model.own if isinstance(model, ImageModel) else model.own(started=bool(settings["start"]))
+    bulky = settings["tuner"] == "full" or settings["input"] != "pixels"
+    if bulky and not settings["keep"] and settings["tuner"] != "soft_prompt":
         kept = {name for name in kept if name.startswith("head.")}
     tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
@@ -370,11 +374,7 @@ def main() -> None:
         parser.error("--slots and --threads are numbers from 1")
     point = point_at(options.point)
     settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
-    keyed(
-        settings,
-        "--settings",
-        *((*SETTINGS_OF_IMAGES, *OF_IMAGES) if settings["input"] == "pixels" else SETTINGS),
-    )
+    keyed(settings, "--settings", *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
     row = json_object(options.backbone, "--backbone", "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots) as device:

@@ -82,6 +82,8 @@ def settings_of(wildcards):
 
 def start_weights(wildcards):
     """Weights that a run begins from, where its method has a `start`."""
+    if folder := (plan.starting(config, point_of(wildcards)) or {}).get("folder"):
+        return [f"{folder}/adapter_model.safetensors"]
     starts = plan.starts_of(config, point_of(wildcards))
     return [f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" for start in starts[:1]]
 
