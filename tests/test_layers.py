@@ -11,12 +11,12 @@ PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
     "files patterns schemas template matching metrics separability tuning",
-    "plan answers losses samplers inject sheet cards card data state augment corruption provenance",
+    "adapter plan answers losses samplers inject sheet cards card data state augment corruption provenance",
     "backbones blocks bootstrap decode encode images pack prepare records score tasks typeset vocabulary",
     "config forecast tuners",
     "heads claims loop parameters formats",
     "compose objective figures tables",
-    "draw predict pretrain tabulate train",
+    "draw export predict pretrain tabulate train",
     "__main__",
 ]
 RANK = {name: rank for rank, line in enumerate(ORDER) for name in line.split()}

@@ -13,6 +13,15 @@ import toy
 from tailprompt import predict
 from tailprompt.errors import BadInput
 
+SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 4}
+
+
+def words(root):
+    """A verbalizer of words with one token each, as open decoding needs."""
+    file = root / "words.csv"
+    file.write_text("label,words\nmusic,song\nsport,match\nlaw,court\n", "utf-8")
+    return file
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
@@ -26,6 +35,8 @@ def runs(tmp_path_factory):
         "frozen": toy.run(root, "cls-tanh-focal", tuner="frozen"),
         "head": toy.run(root, "cls-tanh", epochs=1),
         "probed": toy.run(root, "finetune", start=toy.run(root, "linear"), keep=True),
+        "soft": toy.run(root, "default_text", **SOFT),
+        "open": toy.run(root, "default_text", seed=2, **SOFT, decoding="open", verbalizer=str(words(root))),
         "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
     }
 
@@ -50,7 +61,7 @@ def softmax(values):
     return values / values.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed"])
+@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed", "soft"])
 def test_a_runs_own_test_rows_get_the_predictions_it_stored(runs, rows, name):
     made = pd.read_csv(run(runs[name], rows))
     kept = toy.scores(runs[name]).query("split == 'test'")
@@ -191,3 +202,10 @@ def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_pat
     refused(["name another file"], runs["prompt"], rows, out=rows)
     refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
     refused(["has no column 'pair'", "--pair"], runs["pair"], rows)
+
+
+def test_open_decoding_may_answer_with_no_class_and_predicts_among_the_classes(runs, rows):
+    made = pd.read_csv(run(runs["open"], rows))
+    kept = toy.scores(runs["open"]).query("split == 'test'")
+    assert kept.prediction.max() == 3 and kept.columns[-1] == 3  # a random backbone says any word
+    assert made.prediction.tolist() == [list(toy.WORDS)[i] for i in kept[[0, 1, 2]].to_numpy().argmax(1)]

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt import formats, images, tuning
+from tailprompt import adapter, formats, images, tuning
 from tailprompt.backbones import Backbone, VisionBackbone
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
@@ -306,6 +306,9 @@ def load_trained(
     started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
     image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
     """
+    if adapter.is_adapter(run):
+        load_adapter(model, run)
+        return
     path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
@@ -326,6 +329,20 @@ def load_trained(
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
+
+
+@torch.no_grad()
+def load_adapter(model: Model, folder: Path) -> None:
+    """Load a soft prompt in peft's format; raises BadInput unless it is of this model's shape."""
+    if not isinstance(model.body, SoftPrompted):
+        raise BadInput(
+            f"{folder} is an adapter with a soft prompt; it starts a method with tuner: soft_prompt"
+        )
+    found, own = adapter.read(folder), model.body.prompt
+    if found.shape != own.shape:
+        given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (found, own))
+        raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set soft_length, or the backbone")
+    own.copy_(found / model.body.scale)
 
 
 @torch.no_grad()

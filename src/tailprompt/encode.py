@@ -149,6 +149,8 @@ def prompted(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) ->
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
+    if not len(texts):  # which it cannot take
+        return []
     return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
         "input_ids"
     ]

@@ -114,8 +114,7 @@ def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:
 
 def enumerate_ids(tokenizer: PreTrainedTokenizerBase, options: list[str]) -> list[tuple[str, list[int]]]:
     """(slot, ids) of each option."""
-    ids = tokenize(tokenizer, options) if options else []
-    return [(option_slot(number), tokens) for number, tokens in enumerate(ids)]
+    return [(option_slot(number), ids) for number, ids in enumerate(tokenize(tokenizer, options))]
 
 
 def option_slot(number: int) -> str:

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
-from tailprompt import backbones, data
+from tailprompt import adapter, backbones, data
 from tailprompt.backbones import VisionBackbone
 from tailprompt.cards import free
 from tailprompt.compose import (
@@ -163,7 +163,12 @@ def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
 
 
 def tuned(run: Path) -> bool:
-    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before."""
+    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before.
+
+    Never that of an adapter.
+    """
+    if adapter.is_adapter(run):
+        return False
     settings = read_json(run / "run.json", "settings")["settings"]
     return settings["tuner"] == "full" or bool(settings["start"])
 
@@ -223,7 +228,8 @@ def fit_model(
     key: str,
 ) -> Progress:
     """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from."""
-    counts = torch.bincount(splits["train"].labels, minlength=len(classes)).float()
+    others = settings.get("decoding") == "open"  # one column more, of no class
+    counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
     return fit(
         model,
         splits["train"],
