@@ -177,6 +177,7 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     for path, block in all_blocks(config):
         yield from named_in(block, *path)
         yield (*path, "backbones"), block.get("backbones", []), "backbones"
+        yield (*path, "choose", "of"), list(block.get("choose", {}).get("of", {})), "methods"
         for claim, compared in block.get("claims", {}).items():
             yield from named_in(compared, *path, "claims", claim)
 

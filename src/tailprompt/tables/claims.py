@@ -36,7 +36,7 @@ NOT_RUN = "not run"
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """A row for each claim over all data sets and on each; Holm's correction over the former."""
-    found = records.runs(root, spec)
+    found, _, _ = records.taken(root, spec)
     reports = records.reports(root, spec)
     evidence = {
         dataset: gather(found[found.dataset == dataset], spec, reports[dataset]) for dataset in reports
