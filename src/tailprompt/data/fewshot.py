@@ -49,7 +49,7 @@ def load_race(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 def questions(content: bytes, path: Path) -> list[tuple]:
     """(id, article, question, options, letter, place) of each question of a RACE text."""
-    found = parsed(content.decode("utf-8"), path, 1)
+    found = parsed(content.decode("utf-8", errors="replace"), path, 1)
     try:
         each = zip(found["questions"], found["options"], found["answers"], strict=True)
         return [

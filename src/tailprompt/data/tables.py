@@ -47,7 +47,8 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
         part = renamed(given, columns, path)
         if name == "all" and SPLIT not in columns:
-            unused_splits(given.drop(columns=list(columns.values()), errors="ignore"), path)
+            used = [name for names in columns.values() for name in listed(names)]
+            unused_splits(given.drop(columns=used, errors="ignore"), path)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
@@ -87,7 +88,7 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     for key in columns.keys() - plain.keys():
         cells = offered(table, columns[key], path)
         out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
-    return lettered(out, path) if CHOICES in out else out
+    return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
 
 
 def listed(names: str | list[str]) -> list[str]:
@@ -110,14 +111,10 @@ def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Serie
     return table[names].map(list)
 
 
-def lettered(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The right option by letter, where the file has its place, from 0."""
-    number = table[LABEL].str.fullmatch(r"\d{1,2}")
-    wrong = number & ~table[LABEL].where(number, "0").astype(int).lt(len(LETTERS))
-    if wrong.any():
-        where = few(list(table[PLACE][wrong]))
-        raise BadInput(f"{path}: {wrong.sum()} rows have a label of {len(LETTERS)} or more ({where})")
-    return table.assign(**{LABEL: [LETTERS[int(x)] if x.isdecimal() else x for x in table[LABEL]]})
+def lettered(label: str) -> str:
+    """The letter of an option, where the file has its place, from 0."""
+    places = {str(place): letter for place, letter in enumerate(LETTERS)}
+    return places.get(label, label)
 
 
 def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
