@@ -100,7 +100,9 @@ def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
 
 @pytest.mark.parametrize("cut", ["imbalance=9,train=9", "shots=4,train=9", "shots=4,imbalance=9", "sample=3"])
 def test_a_cut_that_contradicts_itself_or_cuts_nothing_is_refused(paper, cut):
-    with pytest.raises(BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, train at most"):
+    with pytest.raises(
+        BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, total, train at most"
+    ):
         plan.dataset_row(paper, f"cmid@{cut}")
 
 

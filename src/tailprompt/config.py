@@ -193,7 +193,7 @@ def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput at the first data set of the scale whose own file or folder of images is absent."""
     for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
-        row = config["datasets"][name]
+        row = plan.dataset_row(config, name)
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
         paths.append(row.get("verbalizer"))

@@ -24,8 +24,8 @@ DATA_KEYS = (
     "form",
 )  # of a data set's row, seen by training
 # the least of each, in the order of a name
-CUTS = {"shots": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
-WAYS = {"shots", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
+CUTS = {"shots": 1, "total": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
+WAYS = {"shots", "total", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
 DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
 UNVARIED = {"title", "start", "backbone"}  # of a method's row, never after its @
 ALONE = {  # settings that only runs with this value of another read: others are not told them
@@ -112,7 +112,13 @@ def dataset_row(config: dict, dataset: str) -> dict:
     plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
     if cut and dataset != f"{base}@{plain}":
         raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
-    return {"title": base, **row, "name": base, "cut": cut}
+    return {"title": base, **row, **corpus_path(config, row), "name": base, "cut": cut}
+
+
+def corpus_path(config: dict, row: dict) -> dict:
+    """Where the corpus lies that a data set is made from, if it is made from one that the scale names."""
+    path = (config.get("corpora") or {}).get(row.get("corpus"))
+    return {"path": path} if path else {}
 
 
 def backbone_row(config: dict, name: str) -> dict:
