@@ -341,7 +341,7 @@ def prompting(paper, **changes):
 @pytest.mark.parametrize(
     "method, dataset, start",
     [
-        ("own", "ecom", None),
+        ("own", "ecom", ("prompts-single-zh", "soft", 1)),
         ("own", "boolq", ("rte", "soft", 1)),
         ("own", "r52", ("r52", "soft", 1)),
         ("unified", "rte", ("boolq", "soft", 775)),
@@ -350,13 +350,11 @@ def prompting(paper, **changes):
 def test_a_pretrained_prompt_is_that_of_the_form_and_language_of_the_data(paper, method, dataset, start):
     made = prompting(paper)
     point = Point("glee", "bert-base-uncased", dataset, method, 775)
-    if start is None:
-        with pytest.raises(BadInput, match="unknown form of prompts in languages.zh 'ssc'; known: none"):
-            plan.start_of(made, point)
-        return
     found = plan.start_of(made, point)
     assert (found.dataset, found.method, found.seed) == start
     assert plan.settings(made, point)["start"]["dataset"] == start[0]
+    with pytest.raises(BadInput, match="unknown form of prompts in languages"):
+        plan.start_of({**made, "languages": {}}, point)
 
 
 def test_an_adapter_to_start_from_is_no_run(paper):

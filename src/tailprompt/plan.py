@@ -171,7 +171,8 @@ def settings(config: dict, point: Point) -> dict:
     base, changes = parse(point.method)
     default = {**config["methods"]["default"], **config["methods"][f"default_{kind_of(dataset)}"]}
     method = named(config["methods"], base, "method")
-    if foreign := method.keys() - default.keys() - UNVARIED - protocol["settings"].keys():
+    given = {*default, *UNVARIED, *protocol["settings"], *(DATA_KEYS if kind_of(dataset) == "text" else ())}
+    if foreign := method.keys() - given:
         raise BadInput(
             f"method '{base}' sets {known(foreign)}, which no run on {kind_of(dataset)} has; "
             f"data set '{dataset['name']}' is {kind_of(dataset)}"

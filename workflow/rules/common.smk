@@ -98,6 +98,12 @@ def verbalizer_of(wildcards):
     return plan.dataset_row(config, wildcards.dataset).get("verbalizer") or []
 
 
+def words_of(wildcards):
+    """The same for a run, whose method may have words of its own."""
+    method = named(config["methods"], plan.parse(wildcards.method)[0], "method")
+    return method.get("verbalizer") or verbalizer_of(wildcards)
+
+
 def user_files(wildcards):
     """The files of a data set that lie at a path of their own: shipped, or the user's."""
     row = plan.dataset_row(config, wildcards.dataset)

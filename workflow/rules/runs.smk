@@ -11,7 +11,7 @@ rule train:
         data=ancient("results/{scale}/data/{dataset}.parquet"),
         images=ancient(images_of),
         backbone=ancient("results/{scale}/backbones/{backbone}.json"),
-        verbalizer=verbalizer_of,
+        verbalizer=words_of,
         start=start_weights,
     output:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/weights.safetensors",
