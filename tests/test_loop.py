@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from timm.scheduler import CosineLRScheduler
 from torch import nn
 from torch.nn.functional import cross_entropy
-from timm.scheduler import CosineLRScheduler
 from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from tailprompt import loop

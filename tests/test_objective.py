@@ -1,8 +1,8 @@
 """What a run minimises: branches and their weights, the keys' term, mixed labels."""
 
 import pytest
-import toy
 import torch
+import toy
 from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
