@@ -61,7 +61,7 @@ class Backbone:
     decoder: nn.Linear
     tokenizer: PreTrainedTokenizerBase
     width: int
-    positions: float
+    positions: int | float
     initializer_range: float
 
     @property

@@ -78,7 +78,7 @@ def encode(
     input: str,
     template: str,
     max_length: int,
-    positions: int,
+    positions: int | float,
 ) -> Examples:
     """Encode texts (and second texts) in the form `input`, at most `max_length` tokens each.
 

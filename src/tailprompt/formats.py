@@ -68,7 +68,7 @@ def encode(
     language: str,
     words: dict[str, str],
     max_length: int,
-    positions: float,
+    positions: int | float,
 ) -> Examples:
     """Rows (id, text, label, perhaps pair or choices) in a pattern, at most `max_length` tokens each.
 
