@@ -12,7 +12,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files schemas template matching metrics separability tuning",
     "plan answers losses samplers inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
+    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
     "vocabulary",
     "config forecast",
     "heads claims loop parameters",
