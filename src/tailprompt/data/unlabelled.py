@@ -235,7 +235,8 @@ def collected(
         for at, document in enumerate(block):
             lowest = found[split_of(document, row)]
             for place, key in enumerate(keys(document, seed)):
-                offer(lowest, key, Unit(block, at, place, random.Random(key)), example)
+                if any(each.wants(key) for each in lowest.values()):
+                    keep(lowest, key, example(Unit(block, at, place, random.Random(key))))
     rows = [
         {SPLIT: split, ID: f"{split}-{key:016x}", **part}
         for split, lowest in found.items()
@@ -249,11 +250,8 @@ def collected(
     return pd.DataFrame(rows)
 
 
-def offer(lowest: dict[str | None, Lowest], key: int, unit: Unit, example: Callable) -> None:
-    """Make the example of a unit and keep it, if it is among those to be kept."""
-    if not any(each.wants(key) for each in lowest.values()):
-        return
-    made = example(unit)
+def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
+    """Keep the example of a unit, if there is one and those of its class want it."""
     if made and (each := lowest.get(made[LABEL], lowest.get(None))).wants(key):
         each.add(key, made)
 
