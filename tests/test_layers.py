@@ -12,8 +12,8 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files schemas template matching metrics separability tuning",
     "plan answers losses samplers inject sheet cards card data state augment corruption provenance",
-    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
-    "vocabulary",
+    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks tuners "
+    "typeset vocabulary",
     "config forecast",
     "heads claims loop parameters",
     "compose objective figures tables",
