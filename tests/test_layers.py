@@ -12,7 +12,8 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "__init__ errors sources",
     "files patterns schemas template matching metrics separability tuning",
     "adapter plan answers losses samplers inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap decode encode images pack prepare records score tasks typeset vocabulary",
+    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks typeset "
+    "vocabulary",
     "config forecast tuners",
     "heads claims loop parameters formats",
     "compose objective figures tables",

@@ -268,3 +268,54 @@ def test_one_document_alone_has_no_pairs_with_others(tmp_path):
 def test_an_unknown_annotator_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(BadInput, match="unknown annotator 'oracle'; known: .*vader"):
         made("single", reviews(tmp_path / "c.txt"), annotator="oracle")
+
+
+# annotators of other kinds
+
+
+def words_of(path, text):
+    path.write_text(text, "utf-8")
+    return sentiment.lexicon({"lexicon": str(path)})
+
+
+def test_a_lexicon_file_is_read_longest_word_first_and_a_negation_turns_a_word(tmp_path):
+    score = words_of(tmp_path / "zh.csv", "word,valence\n好,2\n不好吃,-3\n差,-4\n完美,4\n")
+    label = [
+        score(text).index(1.0) for text in ("完美，完美", "很好", "他走了", "不好", "不好吃不好吃", "差差差")
+    ]
+    assert label == [4, 3, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "text", ["word,score\n好,2\n", "word,valence\n好,2\n差,bad\n", "word,valence\n,2\n好,9\n"]
+)
+def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text):
+    with pytest.raises(BadInput, match=r"zh\.csv(: lines . |: lines 2, 3| needs the header word,valence)"):
+        words_of(tmp_path / "zh.csv", text)
+
+
+def test_the_chinese_lexicon_that_ships_is_read_and_knows_both_ends():
+    score = sentiment.lexicon({"lexicon": "config/lexicons/zh.csv"})
+    assert score("这部电影非常精彩，令人感动").index(1.0) == 4
+    assert score("服务恶劣，房间又脏又吵").index(1.0) == 0
+
+
+def test_a_model_is_given_four_times_as_many_texts_as_examples_are_asked_for(tmp_path):
+    row = {"name": "prompts", "examples": 20, "shares": SHARES}
+    table = unlabelled.candidates({"all": reviews(tmp_path / "c.txt")}, row)
+    assert Counter(table["split"]) == {"train": 32, "dev": 24, "test": 24} and table["id"].is_unique
+
+
+def test_a_models_probabilities_become_labels_by_their_thresholds_the_first_of_each_class(tmp_path):
+    table = unlabelled.candidates(
+        {"all": reviews(tmp_path / "c.txt")}, {"name": "p", "examples": 50, "shares": SHARES}
+    )
+    number = [int(re.search(r"number (\d+)", text)[1]) for text in table["text"]]
+    sure = [[0.96 * (c == n % 5) for c in range(5)] if n % 2 else [0.4, 0.3, 0.3, 0, 0] for n in number]
+    table.drop(columns="label").assign(probabilities=sure).to_parquet(tmp_path / "a.parquet")
+    row = {"annotator": "model", "examples": 25, "shares": SHARES}
+    found = made("single", tmp_path / "a.parquet", **row)
+    assert set(found.groupby(["split", "label"]).size()) <= {1, 2}
+    for text, label in zip(found["text"], found["label"], strict=True):
+        n = int(re.search(r"number (\d+)", text)[1])
+        assert n % 2 and label == str(n % 5 + 1)

@@ -196,7 +196,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
         row = plan.dataset_row(config, name)
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
-        paths.append(row.get("verbalizer"))
+        paths += [row.get("verbalizer"), row.get("lexicon")]
         absent = [path for path in paths if path and not Path(root, path).is_file()]
         if absent:
             raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")

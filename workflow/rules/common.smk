@@ -48,6 +48,21 @@ DECODED = (
     "trained_on",
 )
 
+ANNOTATED = (
+    "name",
+    "corpus",
+    "path",
+    "sha256",
+    "model",
+    "examples",
+    "scripts",
+    "unit",
+    "lengths",
+    "block",
+    "shares",
+    "split_seed",
+)
+
 # A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
 path = (
     ""
@@ -106,10 +121,23 @@ def words_of(wildcards):
 
 def user_files(wildcards):
     """The files of a data set that lie at a path of their own: shipped, or the user's."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = prepared_row(wildcards)
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
-    return [path for path in paths if path]
+    return [path for path in [*paths, row.get("lexicon")] if path]
+
+
+def corpus_input(wildcards):
+    """The plain text that a data set is made from, where the scale names it."""
+    return plan.dataset_row(config, wildcards.dataset).get("path", [])
+
+
+def prepared_row(wildcards):
+    """The row of a data set; one that a model annotates is prepared from what the model wrote."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    if row.get("annotator") != "model":
+        return row
+    return {**row, "path": f"results/{wildcards.scale}/annotated/{row['name']}.parquet"}
 
 
 def decoded(wildcards, ending):
@@ -140,8 +168,14 @@ def raw_folder(wildcards):
 
 def dataset_json(wildcards):
     """The row of a data set with its cut, and with classes that it must have for a table's scores, as JSON."""
-    row, asked = plan.dataset_row(config, wildcards.dataset), blocks.classes_asked(SHOWN, wildcards.dataset)
+    row, asked = prepared_row(wildcards), blocks.classes_asked(SHOWN, wildcards.dataset)
     return as_json({**row, "asked": asked} if asked else row)
+
+
+def annotated_json(wildcards):
+    """What annotating a corpus needs of a data set's row, as JSON."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    return as_json({key: row[key] for key in ANNOTATED if key in row})
 
 
 def images_json(wildcards):

@@ -24,6 +24,7 @@ from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.data.sentiment import ANNOTATORS, accepted
 from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.errors import BadInput, named
+from tailprompt.files import read_parquet
 
 BLOCK = 1000  # documents
 EXAMPLES = 100_000
@@ -31,6 +32,8 @@ SHARES = {"dev": 0.05, "test": 0.001}  # as released
 LONGEST = 5_000_000  # characters of a document, as released
 WORD = re.compile(r"[㐀-鿿]|[^\s㐀-鿿]+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+SINGLE, SINGLE_LENGTH, CLASSES = 11, 256, "12345"  # characters at least, words at most, stars
+CANDIDATES = 4
 LEAST_WORDS = 5  # of a unit that is one of a pair
 COPIES = 4  # documents that wrong options come from (the released code shuffles the corpus four times)
 PAIR_LENGTH = 512
@@ -170,17 +173,41 @@ def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float)
 def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """Single units with the sentiment, 1 to 5, that an annotator is sure of (PPT, section 3.2.3).
 
-    As many of each class as there are, up to a fifth: the released code takes them as they come.
+    As many of each class as there are, up to a fifth: the released code takes them as they come. What a
+    model has annotated (stage annotate) is read from its file.
     """
-    annotate = named(ANNOTATORS, row.get("annotator", "vader"), "annotator")()
-    cut = max(1, round(256 * row.get("lengths", 1.0)))
+    if row.get("annotator") == "model":
+        return annotated(paths["all"], row)
+    annotate, cut = named(ANNOTATORS, row.get("annotator", "vader"), "annotator")(row), single_length(row)
 
     def example(unit: Unit) -> dict | None:
         text = shortened(unit.text, cut)
         label = accepted(annotate(text))
         return None if label is None else {TEXT: text, LABEL: str(label + 1)}
 
-    return collected(paths, row, example, units=1, least=11, classes="12345")
+    return collected(paths, row, example, units=1, least=SINGLE, classes=CLASSES)
+
+
+def single_length(row: dict) -> int:
+    """Words of a single unit."""
+    return max(1, round(SINGLE_LENGTH * row.get("lengths", 1.0)))
+
+
+def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Units for a model to annotate, `CANDIDATES` times as many as examples are asked for."""
+    cut, many = single_length(row), {**row, "examples": CANDIDATES * row.get("examples", EXAMPLES)}
+    return collected(
+        paths, many, lambda unit: {TEXT: shortened(unit.text, cut), LABEL: None}, units=1, least=SINGLE
+    )
+
+
+def annotated(path: Path, row: dict) -> pd.DataFrame:
+    """The examples among annotated candidates (split, id, text, probabilities), the first of each class."""
+    table = read_parquet(path, SPLIT, ID, TEXT, "probabilities")
+    labels = table.pop("probabilities").map(accepted)
+    table = table[labels.notna()].assign(**{LABEL: [CLASSES[int(c)] for c in labels.dropna()]})
+    place = table.groupby([SPLIT, LABEL]).cumcount()
+    return table[place < table[SPLIT].map(quotas(row)) // len(CLASSES)].reset_index(drop=True)
 
 
 def collected(
@@ -208,7 +235,8 @@ def collected(
         for at, document in enumerate(block):
             lowest = found[split_of(document, row)]
             for place, key in enumerate(keys(document, seed)):
-                offer(lowest, key, Unit(block, at, place, random.Random(key)), example)
+                if any(each.wants(key) for each in lowest.values()):
+                    keep(lowest, key, example(Unit(block, at, place, random.Random(key))))
     rows = [
         {SPLIT: split, ID: f"{split}-{key:016x}", **part}
         for split, lowest in found.items()
@@ -222,11 +250,8 @@ def collected(
     return pd.DataFrame(rows)
 
 
-def offer(lowest: dict[str | None, Lowest], key: int, unit: Unit, example: Callable) -> None:
-    """Make the example of a unit and keep it, if it is among those to be kept."""
-    if not any(each.wants(key) for each in lowest.values()):
-        return
-    made = example(unit)
+def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
+    """Keep the example of a unit, if there is one and those of its class want it."""
     if made and (each := lowest.get(made[LABEL], lowest.get(None))).wants(key):
         each.add(key, made)
 
