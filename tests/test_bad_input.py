@@ -4,7 +4,10 @@ Details of each kind are tested beside the code that refuses it; here is the who
 """
 
 import hashlib
+import os
+import signal
 import sys
+import time
 from datetime import datetime
 
 import pandas as pd
@@ -16,6 +19,7 @@ from PIL import Image
 from tailprompt import backbones, data, decode, prepare, train
 from tailprompt.config import load
 from tailprompt.data import listings, sources
+from tailprompt.data.splits import cut
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole, write_json
@@ -30,6 +34,8 @@ ROWS = [
     ("kernels", "os", "test"),
     ("gaming", "fun", "test"),
 ]
+SIBLINGS = ("train/a", "test/a", "other")
+LABELLED = {"id": [str(number) for number in range(16)], "split": "train", "label": [0, 1] * 8}
 GIVEN = {"text": "text", "label": "label", "split": "split"}
 
 
@@ -116,7 +122,7 @@ def tokens(tokenizer, **changes):
 
 def picture(folder, name):
     """Write an image; returns its path."""
-    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     Image.effect_noise((20, 20), 50).save(folder / name)
     return folder / name
 
@@ -125,9 +131,9 @@ def shorten(path):
     path.write_bytes(path.read_bytes()[:200])
 
 
-def photos(root, *_):
+def photos(root, *_, **row):
     """Decode a folder of images."""
-    row = {"name": "mine", "loader": "image_folder"}
+    row = {"name": "mine", "loader": "image_folder", **row}
     decode.decode(row, {}, {}, root, root / "mine.npy", threads=1)
 
 
@@ -379,6 +385,58 @@ TABLE = {
         lambda folder, _: photos(picture(folder, "a/1.png").parent),
         r"a: no folder of images for each class is there$",
     ),
+    "a folder of a class without images": (
+        lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),
+        r"1 folders of classes have no image: b; fill or remove them, images end in \.bmp",
+    ),
+    "classes beside splits": (
+        lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in SIBLINGS)),
+        r": the folders other are beside test, train; a folder has classes, or train, val and test alone",
+    ),
+    "a name that is no text": (
+        lambda folder, _: photos(folder, picture(folder, "a/1.png").rename(folder / "a/\udcff.png")),
+        r"1 names of images have control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
+    ),
+    "a name of two lines": (
+        lambda folder, _: photos(folder, picture(folder, "a/1\n2.png")),
+        r"1 names of images have control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
+    ),
+    "an image of numbers without a range": (
+        lambda folder, _: photos(folder, Image.new("F", (9, 9)).save(picture(folder, "a/1.tiff"))),
+        r"cannot be decoded: a/1\.tiff \(32 bits a pixel, mode F; save it with 8 or 16\)",
+    ),
+    "an image that its border covers": (
+        lambda folder, _: photos(folder, picture(folder, "a/1.png"), border=10),
+        r"a/1\.png \(a border of 10 leaves nothing of 20 x 20 pixels\)",
+    ),
+    "a list with an image twice, in two forms": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1\n./a/../a/0.png 0\n"),
+        r"'mine': 1 images are listed twice: a/0\.png \(mine\.txt:3\)",
+    ),
+    "a list with a negative label": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png -1\n"),
+        r"'mine': 1 labels are out of range, 0 to 0: -1 of a/1\.png \(mine\.txt:2\)",
+    ),
+    "a list with a word among its numbers": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1O\n"),
+        r"'mine': 1 labels are no whole numbers, as others are: 1O \(mine\.txt:2\); a list has class ids",
+    ),
+    "a list with a label beyond all": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png 999999999\n"),
+        r"'mine': label 999999999 \(mine\.txt:2\) is more than its 2 images can have; class ids go",
+    ),
+    "more classes than images": (
+        lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1\n", classes=10**9),
+        r"'mine': classes: 1000000000 in its row is more than its 2 images can have",
+    ),
+    "a list with a name that no file can have": (
+        lambda folder, _: listed(folder, f"a/0.png 0\na/\0.png 1\na/{'x' * 300}.png 1\n"),
+        r"'mine': 2 files are absent: 'a/\\x00\.png' \(mine\.txt:2\), a/xxx",
+    ),
+    "a cut that leaves nothing of a class": (
+        lambda *_: cut(pd.DataFrame(LABELLED), {"imbalance": 10}, 2, draw="ldam"),
+        r"imbalance=10 leaves 1 classes without a training row; as drawn by LDAM's code .* classes, 8 rows",
+    ),
     "images of nowhere": (
         lambda *_: listings.image_folder({}, {"name": "mine"}, None),
         r"'mine': its images are the user's to get; name their folder, root: DIR in datasets\.mine",
@@ -420,6 +478,19 @@ def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
     assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):
+    def main():
+        with whole(tmp_path / "large.npy"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(9)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        stage(main)
+    signal.signal(signal.SIGTERM, before)
+    assert end.value.code == 143 and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("option", ["--threads", "--slots"])

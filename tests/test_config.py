@@ -9,7 +9,14 @@ import yaml
 from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 
-SCALES = ["config/paper.yaml", "config/mini.yaml", "config/demo.yaml", "config/mine.yaml", "tests/tiny.yaml"]
+SCALES = [
+    "config/paper.yaml",
+    "config/mini.yaml",
+    "config/demo.yaml",
+    "config/mine.yaml",
+    "config/mine-images.yaml",
+    "tests/tiny.yaml",
+]
 
 
 def refused(given, *words):
@@ -75,7 +82,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "'cmidd' in protocols.glee.cells is none of the datasets",
         ),
         ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
-        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine"),
+        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine, mine-images"),
         (
             "make: {glee: {figures: [figure2]}}",
             "'figure2' in make.glee.figures is none of .*; known: .*figure1",
@@ -189,6 +196,18 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             {"datasets": {"new": {"language": "image", "files": {"raw": "a"}, "loader": "cifar100"}}},
             ["datasets.new.files needs one of all, train and test"],
         ),
+        (
+            {
+                "datasets": {
+                    "x": {"language": "image", "files": {"all": "a", "test": "b"}, "loader": "image_lists"}
+                }
+            },
+            ["datasets.x.files", "is not one list of all images, or one for each of train, dev and test"],
+        ),
+        (
+            {"backbones": {"bert-mini": {"size": 32}}},
+            ["backbones.bert-mini.size: 32 is not taken by this family"],
+        ),
         ({"datasets": {"imagenet-a": {"trained_on": "imagenet"}}}, ["'imagenet'", "imagenet-lt"]),
         ({"languages": {"en": {"templat": "x"}}}, ["languages.en", "templat", "template"]),
         (
@@ -216,7 +235,10 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             {"make": {"mine": {"tables": [], "figures": ["figure1"]}}},
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
-        ({"make": {"glee": {"tables": [], "figures": []}}}, ["make asks for no table"]),
+        (
+            {"make": dict.fromkeys(("glee", "lpt"), {"tables": [], "figures": []})},
+            ["make asks for no table"],
+        ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
         ({"methods": {"prompt": {"start": {"method": "prompt"}}}}, ["'prompt' starts from", "builds on it"]),
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=NaN"]}}}}}, ["lr is nan"]),
@@ -260,9 +282,9 @@ def registry(file: str, name: str) -> set[str]:
     [
         ("settings", "properties.loss", "losses.py", "LOSSES"),
         ("settings", "properties.sampler", "samplers.py", "SAMPLERS"),
-        ("settings", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
-        ("settings", "allOf.1.then.properties.head", "compose.py", "HEADS"),
-        ("settings", "allOf.1.then.properties.tuner", "compose.py", "TUNERS"),
+        ("run", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
+        ("run", "allOf.1.then.properties.head", "compose.py", "HEADS"),
+        ("run", "allOf.1.then.properties.tuner", "compose.py", "TUNERS"),
         ("settings", "properties.prompt_init", "tuners/vision.py", "PROMPT_INITS"),
         ("settings", "properties.augment", "images.py", "AUGMENTATIONS"),
         ("settings", "properties.optimizer", "loop.py", "OPTIMIZERS"),

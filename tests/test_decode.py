@@ -71,6 +71,19 @@ def test_a_border_is_cut_off_before_an_image_is_scaled():
     assert (pictures.decoded(framed, 16, border=2)[0] == 7).all()
 
 
+def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
+    Image.fromarray(np.full((6, 6), 0x4080, np.uint16)).save(tmp_path / "a.png")
+    pixels, mode = pictures.decoded(tmp_path / "a.png", 6)
+    assert mode == "I;16" and (pixels == 0x40).all()
+
+
+@pytest.mark.parametrize("size", [(1, 60_000), (60_000, 1)])
+def test_of_a_very_long_image_the_middle_alone_is_scaled(size):
+    pixels = np.zeros((*size, 3), np.uint8)
+    pixels[29_990 * (size[0] > 1) : 30_010, 29_990 * (size[1] > 1) : 30_010] = 200
+    assert (pictures.decoded(pixels, 64)[0] == 200).all()
+
+
 # sources
 
 
@@ -155,6 +168,18 @@ def test_a_folder_for_each_class_is_split_later_and_given_splits_are_kept(tmp_pa
     _, table, about = run(tmp_path, {"loader": "image_folder"}, root=tmp_path / "given")
     assert table["split"].value_counts().to_dict() == {"train": 4, "dev": 4, "test": 4}
     assert about["classes"] == ["a", "b"] and "Val/a/0.png" in set(table["id"])
+
+
+def test_linked_folders_are_followed_once_and_hidden_files_are_not_seen(tmp_path):
+    class_folders(tmp_path / "mine", number=2)
+    picture(tmp_path / "elsewhere" / "linked.png")
+    (tmp_path / "mine/a/more").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "mine/a/round").symlink_to(tmp_path / "mine/a")
+    (tmp_path / "mine/a/folder.png").mkdir()
+    (tmp_path / "mine/a/._0.png").write_bytes(b"of a Mac")
+    picture(tmp_path / "mine/a/.thumbnails/0.png")
+    _, table, _ = run(tmp_path, {"loader": "image_folder"}, root=tmp_path / "mine")
+    assert list(table["id"]) == ["a/0.png", "a/1.png", "a/more/linked.png", "b/0.png", "b/1.png"]
 
 
 def test_digits_need_no_file(tmp_path):

@@ -15,9 +15,10 @@ def scale(file):
     return config.load([file])
 
 
-def test_the_papers_scale_is_all_cells_of_tables_2_3_and_5_with_five_seeds(tmp_path):
+def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("config/paper.yaml"), tmp_path)
-    assert "670 runs, 0 of them done" in text and "0.85 GB of weights" in text and "by rule" in text
+    assert "988 runs, 0 of them done" in text and "2.11 GB of weights" in text and "by rule" in text
+    assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
 
 
 def test_the_demo_downloads_nothing():
@@ -27,12 +28,14 @@ def test_the_demo_downloads_nothing():
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("config/demo.yaml")
     points = blocks.all_points(demo)
-    run = tmp_path / "results/demo/runs" / points[0].path
-    run.mkdir(parents=True)
-    about = {"seconds": 3600.0, "settings": plan.settings(demo, points[0])}
-    (run / "run.json").write_text(json.dumps(about))
+    done = [next(point for point in points if point.protocol == protocol) for protocol in ("glee", "lpt")]
+    for point in done:
+        run = tmp_path / "results/demo/runs" / point.path
+        run.mkdir(parents=True)
+        about = {"seconds": 3600.0, "settings": plan.settings(demo, point)}
+        (run / "run.json").write_text(json.dumps(about))
     text = forecast(demo, tmp_path)
-    assert "1 of them done" in text and f"time: {len(points) - 1:.1f} hours" in text and "by rule" not in text
+    assert "2 of them done" in text and f"time: {len(points) - 2:.1f} hours" in text and "by rule" not in text
 
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):
@@ -46,6 +49,16 @@ def test_a_run_with_other_settings_is_not_done(tmp_path):
 def test_the_command_names_the_known_ones():
     with pytest.raises(BadInput, match="known: .*fetch.*plan"):
         __main__.dispatch(["plann"])
+
+
+def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
+    files = ["--configfile", "config/mine-images.yaml"]
+    with pytest.raises(BadInput, match="'photos': there is no folder photos; correct its root"):
+        __main__.dispatch(["plan", *files])
+    (tmp_path / "there.yaml").write_text(f"datasets: {{photos: {{root: {tmp_path}}}}}")
+    __main__.dispatch(["plan", *files, "--configfile", str(tmp_path / "there.yaml")])
+    text = capsys.readouterr().out
+    assert "93 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
 
 
 def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
@@ -66,7 +79,7 @@ def test_weights_that_another_scale_has_fetched_are_not_downloaded_again(tmp_pat
     marker = tmp_path / "results/other/backbones/bert-base-chinese.json"
     marker.parent.mkdir(parents=True)
     marker.touch()
-    assert "weights: bert-base-uncased;" in forecast(paper, tmp_path)
+    assert "weights: bert-base-uncased, " in forecast(paper, tmp_path)
 
 
 def test_planning_imports_no_torch():

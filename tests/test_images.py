@@ -99,6 +99,8 @@ def test_mixup_gives_both_labels_and_the_share_in_training_only(file):
 
 def test_settings_and_files_of_no_use_are_one_sentence(file, tmp_path):
     np.save(tmp_path / "flat.npy", np.zeros((3, 4), np.uint8))
+    (tmp_path / "junk.npy").write_bytes(b"junk, not an array")
+    (tmp_path / "half.npy").write_bytes(file.read_bytes()[:-100])
     for cause, sentence in [
         (lambda: read(file, augment="cutout"), "unknown augment 'cutout'; known: none, pad_crop, resized_"),
         (
@@ -107,6 +109,8 @@ def test_settings_and_files_of_no_use_are_one_sentence(file, tmp_path):
         ),
         (lambda: read(tmp_path / "flat.npy"), r"flat\.npy: holds uint8 \(3, 4\), not uint8 \(images, side"),
         (lambda: read(tmp_path / "none.npy"), r"none\.npy cannot be read"),
+        (lambda: read(tmp_path / "junk.npy"), r"junk\.npy cannot be read \(ValueError: the magic string"),
+        (lambda: read(tmp_path / "half.npy"), r"half\.npy cannot be read \(ValueError: mmap length"),
         (
             lambda: images.read(file, table().assign(image=STORED), training=True, size=8, **GREY),
             "has 40 images, but row 40 is asked for",

@@ -268,7 +268,8 @@ def test_only_runs_that_tables_or_claims_about_features_take_write_all_vectors()
     whole = config.load(values={"papers": {"glee": {"tables": {"new": table, "new-claims": claimed}}}})
     settings = config.check_settings(whole, blocks.all_points(whole))
     asked = {(point.dataset, point.method) for point, found in settings.items() if found.get("vectors")}
-    assert asked == {("iflytek", name) for name in ("cls-tanh", "prompt", "cls-relu")}
+    of_glee = {("iflytek", name) for name in ("cls-tanh", "prompt", "cls-relu")}
+    assert asked == of_glee | {("places-lt", name) for name in ("linear", "vpt", "lpt-phase1", "lpt")}
 
 
 def test_a_test_set_of_other_classes_takes_any_right_class_among_those_it_has(tmp_path):

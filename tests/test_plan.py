@@ -182,6 +182,21 @@ def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds()
     assert set(tried.values()) == {3 * 3}
 
 
+def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_second_begins_from():
+    images = scale("mine-images")
+    points = blocks.all_points(images)
+    tried = Counter(plan.parse(point.method)[0] for point in points if "@" in point.method)
+    assert len(tried) == 10 and set(tried) < set(toy.IMAGES) and set(tried.values()) == {3 * 3}
+    begun = {plan.start_of(images, point) for point in points} - {None}
+    assert {point for point in points if "@" not in point.method} == begun
+    assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
+    assert plan.settings(images, points[0])["shared_blocks"] == 4  # of vit-mini's 8
+    larger = config.load(
+        ["config/mine-images.yaml"], {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}}
+    )
+    assert plan.settings(larger, blocks.all_points(larger)[0])["shared_blocks"] == 6  # of ViT-B's 12
+
+
 def test_a_start_names_what_differs_and_is_run_too(paper):
     start = {"method": "cls-tanh", "seed": 0}
     changed = config.merge(paper, {"methods": {"prompt": {"start": start}}})
@@ -199,22 +214,37 @@ def test_a_grid_is_one_run_for_each_value(paper):
     assert rates == {1e-5, 3e-5, 1e-4}
 
 
+def points_of(configuration, protocol):
+    return [point for point in blocks.all_points(configuration) if point.protocol == protocol]
+
+
 def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(paper):
     for table, cells in {"table2": 5 * 5, "table3": 5 * 11, "table5": 3 * 5}.items():
         block = blocks.shown(paper)["tables", "glee", table]
         assert len(blocks.points(block)) == 5 * cells
-    points = blocks.all_points(paper)
+    points = points_of(paper, "glee")
     printed = [point for point in points if not point.method.endswith("-as-released")]
     assert len(printed) == 5 * (5 * 12 + 3 * 5)
     assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 10 + 3 * 3)
     assert set(Counter(point.seed for point in points)) == {775, 776, 777, 778, 779}
 
 
-def test_the_demo_runs_five_methods_twice_on_what_ships():
+def test_the_papers_scale_is_lpt_too_with_three_seeds(paper):
+    points = points_of(paper, "lpt")
+    printed = {"places-lt": 35 + 2 * 4, "cifar100": 8 * 4, "inaturalist18": 2, "imagenet-lt": 5}
+    shifted = dict.fromkeys(["sketch", "real", "v2", "a", "r"], 4)
+    cells = Counter(plan.parse(point.dataset)[0] for point in points)
+    wanted = {**printed, **{f"imagenet-{name}": n for name, n in shifted.items()}, "objectnet": 4}
+    assert cells == {name: 3 * n for name, n in wanted.items()}
+
+
+def test_the_demo_runs_five_methods_of_two_papers_twice_on_what_ships():
     demo = scale("demo")
     points = blocks.all_points(demo)
-    assert len(points) == 10 and {plan.parse(point.dataset)[0] for point in points} == {"debian-sections"}
-    assert all("path" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
+    papers = {"glee": "debian-sections", "lpt": "digits"}
+    assert {(point.protocol, plan.parse(point.dataset)[0]) for point in points} == set(papers.items())
+    assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 10]
+    assert not any("files" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
 
 
 def test_the_mini_scale_runs_all_twelve_methods_of_glee_three_times_on_four_sets():
@@ -229,13 +259,13 @@ def limited(*methods, **changes):
 
 def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in_tables_figures_and_claims():
     demo = limited("cls-tanh", "prompt@keep=true")
-    points = blocks.all_points(demo)
+    points = points_of(demo, "glee")
     assert {point.method for point in points} == {"cls-tanh", "prompt@keep=true"}
     assert all(plan.settings(demo, point)["keep"] == ("@" in point.method) for point in points)
     claim = blocks.shown(demo)["tables", "glee", "claims"]["claims"][0]
     assert claim["datasets"] and claim["method"] == "prompt@keep=true" and claim["than"] == "cls-tanh"
     both = limited("prompt@keep=true", "prompt", "cls-tanh")
-    assert len(blocks.all_points(both)) == 3 * 2
+    assert len(points_of(both, "glee")) == 3 * 2
 
 
 def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
@@ -250,7 +280,7 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
     with pytest.raises(BadInput, match="table claims of glee has no run"):
         blocks.all_points(limited("cls-tanh", make={"glee": {"tables": ["claims"], "figures": []}}))
     statistics = {"make": {"glee": {"tables": ["table1"], "figures": ["figure1"]}}}
-    assert blocks.all_points(limited("cls-tanh", **statistics)) == []
+    assert points_of(limited("cls-tanh", **statistics), "glee") == []
 
 
 @pytest.mark.parametrize(
@@ -278,6 +308,52 @@ def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said)
         return plan.check_start(changed, second)
     with pytest.raises(BadInput, match=f"'second' starts from glee/.*/first/775, which {said}"):
         config.check_settings(changed, [second])
+
+
+@pytest.mark.parametrize(
+    "method, start, said",
+    [
+        ("lpt", "vpt", None),
+        ("lpt", "lpt-balanced", None),
+        (
+            "lpt",
+            "vpt-shallow",
+            "prompts_shallow; group_prompts goes on from group_prompts, prompts$",
+        ),
+        ("lpt", "linear", "frozen; group_prompts goes on from"),
+        ("vpt", "linear", "frozen; prompts goes on from prompts"),
+        ("vpt", "lpt", "group_prompts; prompts goes on from prompts"),
+        ("linear", "vpt", "prompts; frozen goes on from frozen"),
+        ("linear", "finetune", "full; frozen goes on from frozen"),
+        ("finetune", "linear", None),
+    ],
+)
+def test_a_tuner_of_images_goes_on_from_one_whose_weights_it_has(paper, method, start, said):
+    alike = {"predictor": "linear", "keep": True}
+    rows = {start: alike, method: {**alike, "start": {"method": start}}}
+    changed = config.merge(paper, {"methods": rows})
+    point = Point("lpt", "vit-mini", "cifar100@imbalance=100", method, 42)
+    if said is None:
+        return plan.check_start(changed, point)
+    with pytest.raises(
+        BadInput, match=f"'{method}' starts from lpt/.*/{start}/42, which has the tuner {said}"
+    ):
+        config.check_settings(changed, [point])
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("lpt@shared_blocks=8", "shared_blocks 8 leaves no block .* 8: choose 0 to 7"),
+        ("linear@border=16", "border 16 leaves nothing of 32 pixels"),
+        ("linear@views=5", "views is 1, or 5 with test_zoom above 1, not 5 with 1"),
+        ("linear@views=5,test_zoom=1.01", "not 5 with 1.01"),
+    ],
+)
+def test_what_a_vit_at_hand_cannot_do_is_known_before_anything_runs(paper, change, said):
+    point = Point("lpt", "vit-mini", "cifar100@imbalance=100", change, 42)
+    with pytest.raises(BadInput, match=said):
+        config.check_settings(paper, [point])
 
 
 ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no word of what they read

@@ -27,12 +27,13 @@ def root(tmp_path_factory):
 @pytest.fixture(scope="module")
 def runs(root):
     """Run folders by method."""
-    first = toy_images.run(root, "lpt-phase1")
+    first, linear = toy_images.run(root, "lpt-phase1"), toy_images.run(root, "linear")
     return {
-        "linear": toy_images.run(root, "linear"),
+        "linear": linear,
         "lpt": toy_images.run(root, "lpt", start=first),
         "lpt-plus": toy_images.run(root, "lpt-plus"),
         "finetune": toy_images.run(root, "finetune", lr=1e-3, keep=True),
+        "probed": toy_images.run(root, "finetune", seed=2, start=linear, lr=1e-3, keep=True),
         "head": toy_images.run(root, "finetune-balanced", lr=1e-3),
     }
 
@@ -53,7 +54,7 @@ def softmax(values):
     return values / values.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("method", ["linear", "lpt", "lpt-plus", "finetune"])
+@pytest.mark.parametrize("method", ["linear", "lpt", "lpt-plus", "finetune", "probed"])
 def test_a_runs_own_test_images_get_the_predictions_it_stored(runs, pictures, tmp_path, method):
     made = run(runs[method], pictures, tmp_path / "out.csv")
     kept = toy.scores(runs[method]).query("split == 'test'")

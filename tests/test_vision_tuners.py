@@ -271,6 +271,14 @@ def test_settings_that_do_not_go_together_are_one_sentence(changes, sentence):
         tuning.check({**grouped, **changes}, depth=12, size=224)
 
 
+@pytest.mark.parametrize("zoom, size", [(1.0, None), (1.0, 224), (1.001, 224), (0.5, None)])
+def test_five_crops_need_images_larger_than_they_are(zoom, size):
+    tuning.check_views(1, zoom, size)
+    tuning.check_views(5, 1.143, size)
+    with pytest.raises(BadInput, match=f"views is 1, or 5 with test_zoom above 1, not 5 with {zoom:g}"):
+        tuning.check_views(5, zoom, size)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
 @pytest.mark.parametrize("settings", [{"tuner": "prompts"}, GROUPED])

@@ -7,7 +7,7 @@ key; a list is replaced whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 
 import yaml
@@ -16,6 +16,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt import blocks, plan, tuning
 from tailprompt.errors import BadInput, known
+from tailprompt.files import read_json
 from tailprompt.patterns import pattern_of
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
@@ -210,7 +211,7 @@ def check_settings(
     config: dict, points: Iterable[plan.Point], root: str | Path = "."
 ) -> dict[plan.Point, dict]:
     """The settings of each point; raises BadInput at the first that cannot be used."""
-    rules = validator("settings", str(Path(root, SCHEMAS)))
+    rules = validator("run", str(Path(root, SCHEMAS)))
     found = {}
     for point in points:
         found[point] = plan.settings(config, point)
@@ -218,7 +219,8 @@ def check_settings(
         error = best_match(rules.iter_errors(found[point]))
         if error:
             raise BadInput(f"{where} {sentence(error)}")
-        family, kind = config["backbones"][point.backbone]["family"], found[point]["input"]
+        row, kind = config["backbones"][point.backbone], found[point]["input"]
+        family = row["family"]
         if family not in READERS[kind]:
             raise BadInput(
                 f"{where} backbone '{point.backbone}' is of the family {family}; "
@@ -226,7 +228,9 @@ def check_settings(
             )
         if kind == "pixels":
             try:
-                tuning.check(found[point])
+                shape = shape_of(row, root)
+                tuning.check(found[point], **shape)
+                tuning.check_views(found[point]["views"], found[point]["test_zoom"], shape["size"])
             except BadInput as wrong:
                 raise BadInput(f"{where} {wrong}") from None
         words = found[point].get("verbalizer")
@@ -247,6 +251,21 @@ def check_pattern(settings: dict, where: str) -> None:
     except BadInput as wrong:
         raise BadInput(f"{where} {wrong}") from None
     pieces(pattern, paired=True, options=True, where=f"{where} pattern")
+
+
+def shape_of(row: dict, root: str | Path) -> dict[str, int | None]:
+    """Blocks of a ViT, and pixels a side of its images, as far as its row and a config.json here say so."""
+    stated = model_args(Path(root, row["path"], "config.json")) if "path" in row else {}
+    return {"depth": stated.get("depth"), "size": row.get("size", stated.get("img_size"))}
+
+
+@cache
+def model_args(file: Path) -> dict:
+    """What a config.json of timm says of its model; nothing where there is none, which loading it tells."""
+    try:
+        return read_json(file, "model_args")["model_args"]
+    except BadInput:
+        return {}
 
 
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:

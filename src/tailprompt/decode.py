@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -100,7 +101,7 @@ def place(
 ) -> tuple[str, str] | Exception | None:
     """Decode one image into its row."""
     content = contents[number]
-    if isinstance(content, Path) and not content.is_file():
+    if isinstance(content, Path) and not os.path.isfile(content):
         return None
     try:
         pixels[number], mode = pictures.decoded(content, **options)
@@ -113,7 +114,7 @@ def damaged(table: pd.DataFrame, done: list) -> list[str]:
     """A clause about the images that cannot be decoded."""
     bad = [
         f"{name} ({' '.join(str(error).split())})"
-        for name, error in zip(table["id"], done, strict=True)
+        for name, error in zip(map(listings.printable, table["id"]), done, strict=True)
         if isinstance(error, Exception)
     ]
     return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []

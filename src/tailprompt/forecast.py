@@ -32,6 +32,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
+        *unpacked(config, datasets),
         *hours(config, points, done, root),
     ]
     return "\n".join(lines)
@@ -111,6 +112,20 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
         f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
+
+
+def unpacked(config: dict, datasets: list[str]) -> list[str]:
+    """The sets of images that nobody downloads, and whose folder no row names."""
+    names = sorted({plan.parse(dataset)[0] for dataset in datasets})
+    rows = {name: config["datasets"][name] for name in names}
+    bare = [
+        name
+        for name, row in rows.items()
+        if plan.kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
+    ]
+    if not bare or config.get("data_dir"):
+        return []
+    return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
 
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:

@@ -32,6 +32,7 @@ from tailprompt.augment import (
 )
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
+from tailprompt.tuning import check_views
 
 AHEAD = 4  # batches that may be asked for before they are taken
 BLOCK = 1024  # images brought to the device at a time
@@ -150,14 +151,13 @@ def read(
     as a batch is planned. Raises BadInput for a file of another form and settings of no use.
     """
     with reading(pixels):
-        file = np.load(pixels, mmap_mode="r", allow_pickle=False)
+        file = np.lib.format.open_memmap(pixels, mode="r")
         if file.dtype != np.uint8 or file.ndim != 4 or file.shape[3] != 3 or file.shape[1] != file.shape[2]:
             raise BadInput(f"{pixels}: holds {file.dtype} {file.shape}, not uint8 (images, side, side, 3)")
     rows = table["image"].to_numpy(np.int64)
     if len(rows) and not 0 <= rows.min() <= rows.max() < len(file):
         raise BadInput(f"{pixels} has {len(file)} images, but row {rows.max()} is asked for; make it again")
-    if views not in (1, 5) or (views == 5 and round(test_zoom * size) <= size):
-        raise BadInput(f"views is 1, or 5 with test_zoom above 1, not {views} with {test_zoom:g}")
+    check_views(views, test_zoom, size)
     change = named(AUGMENTATIONS, augment, "augment")
     learned = partial(learned_from, change=change, crop_scale=crop_scale, flip=flip)
     shown = partial(judged_by, test_zoom=test_zoom, views=views)

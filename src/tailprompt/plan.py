@@ -36,6 +36,13 @@ ALONE = {  # settings that only runs with this value of another read: others are
     "soft_init": ("tuner", "soft_prompt"),
     "soft_scale": ("tuner", "soft_prompt"),
 }
+GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
+    "full": {"full", "frozen"},
+    "frozen": {"frozen"},
+    "prompts": {"prompts"},
+    "prompts_shallow": {"prompts_shallow"},
+    "group_prompts": {"prompts", "group_prompts"},
+}
 CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
 LONGEST = 200  # characters of a name: file systems take 255, and endings follow
 
@@ -278,6 +285,9 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(ours) != loaded(theirs):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
+    if ours["input"] == "pixels" and theirs["tuner"] not in GOES_ON[ours["tuner"]]:
+        going = known(GOES_ON[ours["tuner"]])
+        raise BadInput(f"{place} has the tuner {theirs['tuner']}; {ours['tuner']} goes on from {going}")
     if any(ours.get(key) != theirs.get(key) for key in ("length", "soft_length")):
         raise BadInput(f"{place} has prompts of another length")
     if ours.get("soft_scale") != theirs.get("soft_scale"):

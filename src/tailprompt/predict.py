@@ -102,7 +102,9 @@ def columns_of(about: dict, run: Path, given: dict[str, str | None]) -> dict[str
 def listed(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = [str(path) for path in (listings.images(file) if file.is_dir() else [file])]
+        found = [
+            str(path) for path in (listings.images(file) if file.is_dir() else listings.readable([file]))
+        ]
         if not found:
             raise BadInput(f"{file}: no image is there; they end in {known(ENDINGS)}")
         return pd.DataFrame({"path": found})

@@ -35,6 +35,13 @@ def check(settings: dict, *, depth: int | None = None, size: int | None = None) 
         check_groups(settings, depth)
 
 
+def check_views(views: int, test_zoom: float, size: int | None = None) -> None:
+    """Raise BadInput where test images give no five crops of `size` pixels a side."""
+    larger = test_zoom > 1 if size is None else round(test_zoom * size) > size
+    if views not in (1, 5) or (views == 5 and not larger):
+        raise BadInput(f"views is 1, or 5 with test_zoom above 1, not {views} with {test_zoom:g}")
+
+
 def check_groups(settings: dict, depth: int | None) -> None:
     """The same for what group prompts alone have."""
     pool, chosen, shared = settings["pool"], settings["chosen"], settings["shared_blocks"]

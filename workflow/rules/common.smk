@@ -140,6 +140,18 @@ def prepared_row(wildcards):
     return {**row, "path": f"results/{wildcards.scale}/annotated/{row['name']}.parquet"}
 
 
+def class_folders(wildcards):
+    """The folders whose images a data set takes, two levels down: one that comes or goes in them is seen."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    data_dir = config.get("data_dir")
+    if row.get("loader") != "image_folder" or not ("root" in row or data_dir):
+        return []
+    root = Path(row["root"]) if "root" in row else Path(data_dir, row.get("folder", row["name"]))
+    found = [root, *root.glob("[!.]*"), *root.glob("[!.]*/[!.]*/")]
+    # Snakemake would take braces for wildcards
+    return sorted(str(path) for path in found if path.is_dir() and not set("{}") & set(str(path)))
+
+
 def decoded(wildcards, ending):
     """A file that decoding a data set of images makes, one for all its cuts; none of texts."""
     row = plan.dataset_row(config, wildcards.dataset)

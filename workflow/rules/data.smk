@@ -12,6 +12,7 @@ localrules:
 rule decode:
     input:
         files=user_files,
+        folders=class_folders,
     output:
         images="results/{scale}/images/{dataset}.npy",
         listing="results/{scale}/images/{dataset}.parquet",

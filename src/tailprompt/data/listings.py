@@ -6,17 +6,21 @@ made later, as those of texts are. Classes come in id order: the source's own, e
 
 from __future__ import annotations
 
+import os
 import pickle
 import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import normpath
+from unicodedata import category
 
 import numpy as np
 import pandas as pd
 
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.tables import PLACE, SPLITS, decoded, few
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, known
 from tailprompt.files import reading
 
 CONTENT = "content"  # bytes, a path or pixels
@@ -89,12 +93,28 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
         part = list_lines(path)
         parts.append(part if split == "all" else part.assign(split=SPLITS[split]))
     listed = pd.concat(parts, ignore_index=True)
+    listed["id"] = listed["id"].map(normpath)  # ./a.png is a.png
     listed[CONTENT] = [root / name for name in listed["id"]]
-    if not listed["label"].str.fullmatch(r"\d{1,9}").all():
+    number = listed["label"].str.fullmatch(r"-?\d{1,9}")
+    if not number.any():
         return Listing(listed)
+    if not number.all():
+        odd = listed[~number]
+        wrong = few([f"{label} ({place})" for label, place in zip(odd["label"], odd[PLACE], strict=True)])
+        raise BadInput(
+            f"'{row['name']}': {len(odd)} labels are no whole numbers, as others are: {wrong}; a list has "
+            "class ids from 0, or names that are no numbers"
+        )
     labels = listed["label"].astype(int)
-    numbers = [str(number) for number in range(row.get("classes") or labels.max() + 1)]
-    return called(listed.assign(label=labels.astype(str)), numbers)
+    classes = row.get("classes") or labels.max() + 1
+    if classes > len(listed):
+        label = f"label {labels.max()} ({listed[PLACE][labels.idxmax()]})"
+        said = f"classes: {classes} in its row" if "classes" in row else label
+        raise BadInput(
+            f"'{row['name']}': {said} is more than its {len(listed)} images can have; class ids go from 0 to "
+            "the number of classes less 1"
+        )
+    return called(listed.assign(label=labels.astype(str)), [str(number) for number in range(classes)])
 
 
 def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:
@@ -122,10 +142,27 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
     """A folder for each class with its images anywhere below, or such folders in train, val and test."""
     root = rooted(root, row)
     halves = {folder.name: folder for folder in folders(root) if folder.name.lower() in SPLITS}
-    if not halves or set(halves) != {folder.name for folder in folders(root)}:
-        return Listing(folder_rows(root, root))
+    classes = [folder.name for folder in folders(root) if folder.name not in halves]
+    if classes and len({SPLITS[name.lower()] for name in halves}) > 1:
+        raise BadInput(
+            f"{root}: the folders {few(classes)} are beside {known(halves)}; a folder has classes, or train, "
+            "val and test alone with the classes in them"
+        )
+    if classes or not halves:
+        return Listing(checked(folder_rows(root, root), [root]))
     parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
-    return Listing(pd.concat(parts, ignore_index=True))
+    return Listing(checked(pd.concat(parts, ignore_index=True), halves.values()))
+
+
+def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
+    """The table itself; raises BadInput where a class's folder has no image in any of its parents."""
+    found = {below.name for parent in parents for below in folders(parent)}
+    if empty := sorted(found - set(table["label"])):
+        raise BadInput(
+            f"{len(empty)} folders of classes have no image: {few(empty)}; fill or remove them, images end "
+            f"in {known(ENDINGS)}"
+        )
+    return table
 
 
 def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
@@ -144,8 +181,35 @@ def folders(root: Path) -> list[Path]:
 
 
 def images(folder: Path) -> list[Path]:
-    """Image files anywhere below a folder, by path."""
-    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
+    """Image files anywhere below a folder, by path; in linked folders too, in hidden ones and hidden not."""
+    found, seen = [], set()
+    for at, below, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(at)
+        below[:] = [] if real in seen else [name for name in below if name[0] != "."]  # links may go round
+        if real not in seen:
+            found += [Path(at, name) for name in names if name[0] != "."]
+        seen.add(real)
+    return readable(sorted(file for file in found if file.suffix.lower() in ENDINGS))
+
+
+def readable(found: list[Path]) -> list[Path]:
+    """The files themselves; raises BadInput for a name that no table could hold, or no message show."""
+    if bad := [printable(str(file)) for file in found if unreadable(str(file))]:
+        raise BadInput(
+            f"{len(bad)} names of images have control characters, or bytes that are no UTF-8: "
+            f"{few(bad, shown=3)}; rename them"
+        )
+    return found
+
+
+def unreadable(name: str) -> bool:
+    """Whether a name has control characters, or bytes that are no UTF-8 (Python's lone surrogates)."""
+    return any(category(character) in ("Cc", "Cs") for character in name)
+
+
+def printable(name: str) -> str:
+    """A name for a message."""
+    return repr(name) if unreadable(name) else name
 
 
 def rooted(root: Path | None, row: dict) -> Path:

@@ -11,6 +11,7 @@ from PIL import Image
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # PIL knows others that start programs
 ENDINGS = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
+LONGEST = 8  # times as long as wide; of a longer image the middle is scaled
 Content = bytes | Path | UInt8[np.ndarray, "height width 3"]
 
 
@@ -23,16 +24,34 @@ def decoded(
     its shape. border: pixels to cut off all around before. Raises what PIL does for a damaged image.
     """
     stored = Image.fromarray(content) if isinstance(content, np.ndarray) else opened(content)
-    image = stored.convert("RGBA").convert("RGB") if stored.mode in ("P", "PA") else stored.convert("RGB")
+    image = in_rgb(stored)
+    if 2 * border >= min(image.size):
+        raise ValueError(f"a border of {border} leaves nothing of {image.width} x {image.height} pixels")
     if border:
         image = image.crop((border, border, image.width - border, image.height - border))
+    if fit == "crop" and max(image.size) > LONGEST * min(image.size):  # whole, it would fill the memory
+        image = middle(image, *(min(length, LONGEST * min(image.size)) for length in image.size))
     if image.size != (side, side):
         scale = side / min(image.size)
         sizes = (max(side, round(length * scale)) if fit == "crop" else side for length in image.size)
         image = image.resize(tuple(sizes), Image.Resampling.BICUBIC)
-        left, top = (image.width - side) // 2, (image.height - side) // 2
-        image = image.crop((left, top, left + side, top + side))
+        image = middle(image, side, side)
     return np.asarray(image), stored.mode
+
+
+def in_rgb(stored: Image.Image) -> Image.Image:
+    """The image as RGB. PIL would clip what has more than 8 bits: 16 are scaled, 32 have no known range."""
+    if stored.mode in ("I", "F"):
+        raise ValueError(f"32 bits a pixel, mode {stored.mode}; save it with 8 or 16")
+    if stored.mode.startswith("I;16"):
+        stored = Image.fromarray((np.asarray(stored) >> 8).astype(np.uint8))
+    return stored.convert("RGBA").convert("RGB") if stored.mode in ("P", "PA") else stored.convert("RGB")
+
+
+def middle(image: Image.Image, width: int, height: int) -> Image.Image:
+    """The middle of an image."""
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    return image.crop((left, top, left + width, top + height))
 
 
 def opened(content: bytes | Path) -> Image.Image:

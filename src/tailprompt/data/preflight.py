@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.listings import CONTENT, Listing
+from tailprompt.data.listings import CONTENT, Listing, printable
 from tailprompt.data.tables import PLACE, few
 
 
 def faults(listing: Listing, row: dict) -> list[str]:
     """Files that are absent or listed twice, paths from the root, labels and classes that do not fit."""
     table = listing.table
-    is_file = table[CONTENT].map(lambda content: not isinstance(content, Path) or content.is_file())
+    is_file = table[CONTENT].map(lambda content: not isinstance(content, Path) or os.path.isfile(content))
     rooted = table["id"].str.startswith("/")
     again = table.duplicated("id", keep="first")
     kinds = [
@@ -54,10 +55,11 @@ def misfits(listing: Listing, row: dict) -> list[str]:
 
 
 def places(table: pd.DataFrame) -> list[str]:
-    """Ids, each with the line it stands in where that is known."""
+    """Ids in a form to print, each with the line it stands in where that is known."""
+    names = list(map(printable, table["id"]))
     if PLACE not in table:
-        return list(table["id"])
-    return [f"{name} ({place})" for name, place in zip(table["id"], table[PLACE], strict=True)]
+        return names
+    return [f"{name} ({place})" for name, place in zip(names, table[PLACE], strict=True)]
 
 
 def labelled(table: pd.DataFrame) -> list[str]:

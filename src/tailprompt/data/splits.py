@@ -141,6 +141,11 @@ def ldam(table: pd.DataFrame, ratio: float, classes: int, seed: int) -> pd.DataF
         rows = table.index[train & (table["label"] == c)].to_numpy(copy=True)
         chance.shuffle(rows)
         kept.append(rows[: int(train.sum() / classes * (1 / ratio) ** (c / (classes - 1)))])
+    if empty := sum(1 for rows in kept[1:] if not len(rows)):
+        raise BadInput(
+            f"imbalance={ratio:g} leaves {empty} classes without a training row; as drawn by LDAM's code it "
+            f"goes up to the mean of the classes, {int(train.sum() / classes)} rows"
+        )
     return table[table.index.isin(np.concatenate(kept))]
 
 

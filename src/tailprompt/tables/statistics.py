@@ -51,7 +51,8 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
     """One row a data set; two columns, reported and ours, where the paper prints anything."""
     cells = long.set_index(["dataset", "metric"])
     both = {metric for metric, part in long.groupby("metric") if part.reported.notna().any()}
-    shown = [column for column in COLUMNS if cells.ours.get((slice(None), column[0])) is not None]
+    there = {metric for metric, part in long.groupby("metric") if part.ours.notna().any()}
+    shown = [column for column in COLUMNS if column[0] in there]
     groups, heads = [("", 1)], ["Data set"]
     for metric, title, _, _ in shown:
         groups.append((title, 2) if metric in both else ("", 1))
@@ -68,9 +69,10 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
     notes = data_notes(reports)
     if any(cell.best for row in rows for cell in row):
         notes.append("In bold: ours differs from the number the paper prints.")
+    length = "Mean length: characters (Chinese) or words. " if "mean_length" in there else ""
     notes.append(
-        "Imbalance: examples of the most frequent class per example of the rarest, in train. Mean length: "
-        "characters (Chinese) or words. Test in train: test texts that also occur in train."
+        "Imbalance: examples of the most frequent class per example of the rarest, in train. "
+        f"{length}Test in train: test examples that also occur in train."
     )
     align = "l" + "r" * (len(heads) - 1)
     label = f"tab:{spec['paper']}-{spec['name']}"
