@@ -17,6 +17,7 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "config forecast tuners",
     "heads claims loop parameters formats",
     "compose objective figures tables",
+    "outcome",
     "draw export predict pretrain tabulate train",
     "__main__",
 ]
