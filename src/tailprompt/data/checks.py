@@ -7,12 +7,15 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.tables import CHOICES, LETTERS, PLACE, few
+from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, few
 from tailprompt.errors import BadInput, known
 
 
-def texts(table: pd.DataFrame, name: str) -> None:
-    """No text, second text, label or given id is empty, or blanks and control characters alone."""
+def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
+    """No text, second text, label or given id is empty, or blanks and control characters alone.
+
+    options: the most that a row may have.
+    """
     for column in [c for c in ("text", "pair", "label", "id") if c in table]:
         empty = table[column].map(invisible)
         refuse(
@@ -21,18 +24,20 @@ def texts(table: pd.DataFrame, name: str) -> None:
             f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
         )
     if CHOICES in table:
-        choices(table, name)
+        choices(table, name, options)
 
 
-def choices(table: pd.DataFrame, name: str) -> None:
-    """Options are two or more, and the label is the letter of one.
+def choices(table: pd.DataFrame, name: str, most: int) -> None:
+    """Options are two to `most`, and the label, where there is one, is the letter of one.
 
     RACE has empty options and some that stand twice, so those are let through.
     """
     number = table[CHOICES].map(len)
-    few_or_many = ~number.between(2, len(LETTERS))
-    refuse(table, few_or_many, f"'{name}': {{n}} rows do not have 2 to {len(LETTERS)} choices ({{places}})")
-    outside = [label not in [*LETTERS[:n]] for label, n in zip(table["label"], number, strict=True)]
+    few_or_many = ~number.between(2, most)
+    refuse(table, few_or_many, f"'{name}': {{n}} rows do not have 2 to {most} choices ({{places}})")
+    if LABEL not in table:
+        return
+    outside = [label not in [*LETTERS[:n]] for label, n in zip(table[LABEL], number, strict=True)]
     refuse(
         table,
         pd.Series(outside, index=table.index),

@@ -106,7 +106,7 @@ def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Serie
     if bad.any():
         raise BadInput(
             f"{path}: {bad.sum()} rows hold no list of texts in the column '{names}' "
-            f"({few(list(table[PLACE][bad]))}); columns may name several instead"
+            f"({few(list(table[PLACE][bad]))}); several columns may be named instead"
         )
     return table[names].map(list)
 
