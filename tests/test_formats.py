@@ -116,6 +116,10 @@ def test_a_passage_and_a_question_are_one_query(t5):
     found, _ = tokens(t5, pattern_of("soft", "en", "mcc"), rows)
     at = found.index(";")
     assert found[at + 1 : found.index("?")] == t5.tokenize("what is it")
+    found, _ = tokens(t5, "{text} we ask {pair} ? {choices} {mask}", rows)
+    assert ";" not in found and found[: found.index("?")] == t5.tokenize("the film is good") + t5.tokenize(
+        "we ask"
+    ) + t5.tokenize("what is it")
 
 
 def test_answers_are_first_tokens_of_words_or_bare_letters(t5, bert):

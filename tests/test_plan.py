@@ -484,3 +484,16 @@ def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     started = [point for point in points if settings[point]["start"]]
     assert {plan.start_of(whole, point).method for point in started} == {"ppt-pretrain"}
     assert {plan.start_of(whole, point) for point in started} <= set(points)
+
+
+def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
+    whole = config.load(["config/paper.yaml"], {"make": {"ppt": {}}})
+
+    def pattern(dataset, method):
+        return plan.settings(whole, plan.Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]
+
+    assert pattern("cb@total=32", "ft-as-released") == "hard_as_released"
+    assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
+    assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
+    assert pattern("superglue-rte@total=32", "pt-as-released") == "soft_as_released"
+    assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")

@@ -80,7 +80,7 @@ def encode(
             f"max_length {max_length} is more than the {positions} positions of the backbone beside its soft "
             "prompt; lower it, or soft_length"
         )
-    if "pair" in table and "choices" in table:
+    if "pair" in table and "choices" in table and "{pair}" not in pattern:
         pattern = pattern.replace("{text}", "{text} ; {pair}")  # a passage and a question (code of PPT)
     options = options_of(table, words) if has_choices(pattern) else [[]] * len(table)
     found = pieces(pattern, paired="pair" in table, options=True)
