@@ -11,6 +11,7 @@ from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
 from tailprompt import backbones
 from tailprompt.compose import NEVER, compose, encode_rows, word_ids
 from tailprompt.errors import BadInput
+from tailprompt.objective import objective
 from tailprompt.tuners.soft import FREQUENT, SoftPrompted, soft_prompt, top_words
 
 SHIPPED = "workflow/resources/backbones"
@@ -84,6 +85,28 @@ def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
     )
     winner = model.eval()(inputs).argmax(-1)
     assert torch.equal(winner == 2, ~torch.isin(logits.argmax(-1), torch.tensor(words)))
+
+
+def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_answer():
+    row = {"family": "t5", "path": f"{SHIPPED}/t5-mini"}
+    backbone = backbones.load(row)
+    told = {"tuner": "full", "decoding": "open", "sentinel_loss": True, "pattern": "soft_as_released"}
+    model, examples = composed(backbone, **told)
+    own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
+    inputs, labels = examples.batch(torch.arange(3))
+    words = torch.tensor(word_ids(WORDS, backbone, SETTINGS))
+    said = torch.cat([torch.full((3, 1), backbones.sentinel(backbone.tokenizer)), words[labels]], dim=1)
+    wanted = own(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], labels=said).loss
+    model.eval().training = True  # without dropout
+    model.head.training = True
+    cost = objective(SETTINGS | told, torch.ones(3))
+    torch.testing.assert_close(cost(model(inputs), labels, 0, 0.0).mean(), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_masked_language_model_has_no_sentinel_to_lose_by():
+    backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
+    model, examples = composed(backbone, decoding="open", sentinel_loss=True)
+    assert model.train()(examples.batch(torch.arange(3))[0]).shape == (3, 3)
 
 
 def test_open_decoding_refuses_words_of_several_tokens():

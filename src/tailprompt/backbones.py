@@ -49,7 +49,7 @@ class Backbone:
     """A masked language model, or a T5, taken apart.
 
     body: input_ids or inputs_embeds, attention_mask, token_type_ids -> last hidden state (batch, tokens,
-        width); of a T5 that of the decoder where it answers (batch, 1, width)
+        width); of a T5 the decoder's where it answers, and where it names the place (batch, 2, width)
     transform: the masked-language-model head up to and with its layer norm; of a T5 nothing
     decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
         input embedding
@@ -87,7 +87,7 @@ class EncoderDecoder(nn.Module):
         return self.encoder.get_input_embeddings()
 
     def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
-        """last_hidden_state: Float[batch 1 width]. A T5 has no token types."""
+        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
         inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         read = self.encoder(**inputs).last_hidden_state
         hidden = self.decoder(
@@ -96,7 +96,7 @@ class EncoderDecoder(nn.Module):
             encoder_attention_mask=attention_mask,
             use_cache=False,
         ).last_hidden_state
-        return BaseModelOutput(last_hidden_state=self.scale * hidden[:, -1:])
+        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1))
 
 
 @dataclass(frozen=True)

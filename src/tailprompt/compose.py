@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from tailprompt import adapter, formats, images, tuning
-from tailprompt.backbones import Backbone, VisionBackbone
+from tailprompt.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
@@ -28,7 +28,7 @@ from tailprompt.tuners.vision import prompted
 
 # what composing a run and encoding its rows always reads, of texts and of images
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
-FORMATTED = ("pattern", "form", "language", "decoding")  # and where input is formatted
+FORMATTED = ("pattern", "form", "language", "decoding", "sentinel_loss")  # and where input is formatted
 SOFT = ("soft_length", "soft_init", "soft_scale")  # and where tuner is soft_prompt
 VIEWS = ("test_zoom", "views")
 VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
@@ -56,11 +56,21 @@ class Model(nn.Module):
     """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`.
 
     A batch with `options` gives the first so many classes of each example their logits, the rest `NEVER`.
+    sentinel: a T5's; in training its loss, where the decoder should say it before the answer, comes too.
     """
 
-    def __init__(self, body: nn.Module, head: nn.Module, *, eta: float = 0.0, eta_bias: bool = False):
+    def __init__(
+        self,
+        body: nn.Module,
+        head: nn.Module,
+        *,
+        eta: float = 0.0,
+        eta_bias: bool = False,
+        sentinel: int | None = None,
+    ):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
+        self.sentinel = sentinel
 
     def own(self, *, started: bool) -> set[str]:
         """Names of what a run's weights hold: what learns, and all that is not as in the checkpoint.
@@ -81,16 +91,29 @@ class Model(nn.Module):
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the last layer sees: the head's features of the vector at each example's position."""
-        inputs = {key: value for key, value in batch.items() if key not in ("position", "options")}
-        hidden = self.body(**inputs).last_hidden_state
-        return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), batch["position"]])
+        return self.at(self.hidden(batch), batch["position"])
 
-    def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
-        logits = class_logits(self, self.features(batch))
-        if "options" not in batch or self.head.open:
+    def hidden(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch tokens width"]:
+        """The body's last hidden states."""
+        inputs = {key: value for key, value in batch.items() if key not in ("position", "options")}
+        return self.body(**inputs).last_hidden_state
+
+    def at(
+        self, hidden: Float[Tensor, "batch tokens width"], position: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        """The head's features of one vector of each example."""
+        return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), position])
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
+        """Logits `[batch, classes]`; in training, where there is a `sentinel`, with its loss `[batch]`."""
+        hidden = self.hidden(batch)
+        logits = class_logits(self, self.at(hidden, batch["position"]))
+        if "options" in batch and not self.head.open:
+            there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
+            logits = logits.masked_fill(~there, NEVER)
+        if not self.training or self.sentinel is None:
             return logits
-        there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
-        return logits.masked_fill(~there, NEVER)
+        return logits, self.head.surprise(self.head.features(hidden[:, 1]), self.sentinel)
 
 
 class ImageModel(nn.Module):
@@ -180,7 +203,8 @@ def compose(
     body = named(TUNERS, settings["tuner"], "tuner of texts")(backbone, settings, words, texts)
     head = named(HEADS, settings["head"], "head of texts")(backbone, settings, words)
     head.requires_grad_(settings["tuner"] != "soft_prompt")  # which alone learns
-    return Model(body, head, **norms)
+    spoken = settings.get("sentinel_loss") and backbone.tokenizer.mask_token_id is None
+    return Model(body, head, sentinel=sentinel(backbone.tokenizer) if spoken else None, **norms)
 
 
 def full(

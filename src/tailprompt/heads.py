@@ -163,6 +163,10 @@ class Verbalizer(nn.Module):
         rest = others.logsumexp(-1) if self.training else others.amax(-1)
         return torch.cat([classes, rest[:, None]], dim=-1)
 
+    def surprise(self, features: Hidden, token: int) -> Float[Tensor, " batch"]:
+        """Minus the log-probability of a token in the whole vocabulary."""
+        return -self.embedding[0](features).log_softmax(-1)[:, token]
+
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         """Mean scoring vector of each class's word, which by linearity scores like the mean of its tokens."""
         return self.share @ self.token_vectors()

@@ -32,6 +32,7 @@ ALONE = {  # settings that only runs with this value of another read: others are
     "pattern": ("input", "formatted"),
     "form": ("input", "formatted"),
     "decoding": ("input", "formatted"),
+    "sentinel_loss": ("input", "formatted"),
     "soft_length": ("tuner", "soft_prompt"),
     "soft_init": ("tuner", "soft_prompt"),
     "soft_scale": ("tuner", "soft_prompt"),
