@@ -211,8 +211,7 @@ def placed(row: dict, where: str, pinned: dict) -> dict:
         return {"dtype": dtype, "device_map": "meta"}
     if "device_map" not in row or row["device"] == "cpu":
         return {"dtype": dtype}
-    with torch.device("meta"):
-        empty = AutoModelForSeq2SeqLM.from_config(AutoConfig.from_pretrained(where, **pinned), dtype=dtype)
+    empty = read(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
     return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
 
 
