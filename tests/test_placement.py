@@ -18,6 +18,7 @@ from tailprompt.errors import BadInput
 from tailprompt.loop import fit, predict
 from tailprompt.objective import objective
 from tailprompt.plan import Point
+from tailprompt.predict import predict_file
 from tailprompt.samplers import SAMPLERS
 from tailprompt.train import judge, train
 
@@ -203,6 +204,19 @@ def test_a_run_writes_where_its_layers_lay(far, tmp_path, monkeypatch):
     assert runs[0]["device_map"] == FAR and "device_map" not in runs[1]
     assert runs[0]["trainable"] == 3 * 192 and runs[0]["total"] == runs[1]["total"]
     pd.testing.assert_frame_equal(*map(toy.scores, folders), atol=2e-2)
+
+
+def test_a_row_for_cards_trains_and_predicts_on_a_cpu_too(tmp_path):
+    toy.data.write(toy.table(), list(toy.WORDS), tmp_path / "data/toy.parquet", sources={})
+    row = ROW | {"device_map": "auto", "dtype": "bfloat16", "checkpointing": True}
+    point = Point("mine", "large", "toy", "pt", 1)
+    settings = toy.settings("pt", soft_length=3, epochs=1, soft_scale=1.0, form="ssc")
+    train(tmp_path, point, settings, row, CPU, None)
+    run, rows, out = tmp_path / "runs" / point.path, tmp_path / "rows.csv", tmp_path / "out.csv"
+    toy.table().query("split == 'test'").to_csv(rows, index=False)
+    predict_file(run, rows, out, encoding="utf-8-sig", device="cpu")
+    stored = toy.scores(run).query("split == 'test'").prediction
+    assert pd.read_csv(out).prediction.tolist() == [list(toy.WORDS)[place] for place in stored]
 
 
 @pytest.mark.gpu
