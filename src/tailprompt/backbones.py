@@ -194,7 +194,7 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     else:
         model = read(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
-    if row.get("checkpointing"):  # gradient_ was its name before transformers 5.24
+    if row.get("checkpointing"):  # named gradient_ in older transformers
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
