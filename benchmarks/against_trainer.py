@@ -16,9 +16,9 @@ import platform
 import statistics
 import tempfile
 import time
-from functools import partial
 
 import torch
+from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -31,7 +31,6 @@ from tailprompt import backbones, blocks, data, plan
 from tailprompt.compose import compose, encode_rows
 from tailprompt.config import load
 from tailprompt.loop import fit
-from tailprompt.losses import cross_entropy
 from tailprompt.samplers import shuffled
 
 
@@ -46,7 +45,7 @@ def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) ->
         model,
         examples,
         dev,
-        loss=partial(cross_entropy, counts=None),
+        loss=lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"),
         sampler=shuffled,
         judge=lambda logits, labels: {"f1": 0.0},
         select="f1",

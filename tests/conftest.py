@@ -1,4 +1,4 @@
-"""What the tests of the library share: a small random backbone with the shipped tokenizer, and their order."""
+"""What the tests of the library share: a small random backbone with its tokenizer, and their order."""
 
 import pytest
 import torch

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tailprompt import blocks, bootstrap, claims, metrics
 from tailprompt.errors import BadInput
+from tailprompt.score import score_run
 from tailprompt.tables.claims import claims as table
 from tailprompt.tables.claims import printed_effects
 
@@ -226,7 +227,7 @@ def test_claims_about_methods_that_a_scale_does_not_run_take_no_runs():
     assert judged == ["prompt-f1", "prompt-tail", "prompt-head", "prompt-spread", "prompt-norms"]
 
 
-@pytest.mark.parametrize("paper, count", [("glee", 17), ("lpt", 40)])
+@pytest.mark.parametrize("paper, count", [("glee", 17), ("lpt", 40), ("ppt", 22)])
 def test_every_claim_is_well_formed(paper, count):
     folder = Path(__file__).parents[1] / "config"
     stated = yaml.safe_load((folder / f"papers/{paper}.yaml").read_text("utf-8"))["papers"][paper]["tables"]
@@ -248,3 +249,31 @@ def test_the_printed_effects_of_lpt_go_the_way_of_its_claims():
         mean = np.mean(list(printed_effects(claim, printed).values()))
         limit = {"greater": mean > 0, "not_greater": mean < claim.get("margin", 0)}
         assert limit.get(claim["direction"], abs(mean) < claim.get("margin", 0)), name
+
+
+def test_the_printed_effects_of_ppt_go_the_way_of_its_claims():
+    folder = Path(__file__).parents[1] / "config"
+    content = yaml.safe_load((folder / "papers/ppt.yaml").read_text("utf-8"))
+    rows = yaml.safe_load((folder / "datasets.yaml").read_text("utf-8"))["datasets"]
+    printed = pd.read_csv(folder / "reported/ppt.csv")
+    for name, claim in content["papers"]["ppt"]["tables"]["claims"]["claims"].items():
+        here = {rows[dataset.partition("@")[0]]["reported"] for dataset in content["sets"][claim["sets"]]}
+        effects = [value for dataset, value in printed_effects(claim, printed).items() if dataset in here]
+        limit = claim.get("margin", 0)
+        if "table" in claim:
+            mean = np.mean(effects)
+            assert mean > 0 if claim["direction"] == "greater" else mean < limit, name
+
+
+def test_a_claim_compares_the_runs_that_dev_chose(tmp_path):
+    made_up.data(tmp_path)
+    spec = block("claims", ["prompt", "cls-tanh"], claims=[TAIL | {"datasets": ["made"]}])
+    spec["choose"] = {"over": "lr", "values": [0.001, 0.01], "by": "f1/all"}
+    spec["runs"] = [run | {"run": f"{run['method']}@lr={lr}"} for run in spec["runs"] for lr in (0.001, 0.01)]
+    for run in spec["runs"]:
+        for seed in spec["seeds"]:
+            skill = 0.9 if run["run"] == "prompt@lr=0.01" else 0.2
+            score_run(made_up.run(tmp_path, run["run"], seed, skill=skill), tmp_path / "data/made.json")
+    long, tex, _ = table(tmp_path, spec)
+    assert long.set_index("dataset").ours["all"] > 40
+    assert "Of each method on each data set the lr with the best mean dev f1/all." in tex.notes

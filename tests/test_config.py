@@ -205,6 +205,14 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             ["datasets.x.files", "is not one list of all images, or one for each of train, dev and test"],
         ),
         (
+            {"backbones": {"bert-mini": {"device_map": "auto"}}},
+            ["backbones.bert-mini.device_map: 'auto' is not taken by this family; a T5 alone"],
+        ),
+        (
+            {"backbones": {"t5-mini": {"cards": 2}}},
+            ["'device_map' is a dependency of 'cards'"],
+        ),
+        (
             {"backbones": {"bert-mini": {"size": 32}}},
             ["backbones.bert-mini.size: 32 is not taken by this family"],
         ),
@@ -284,7 +292,7 @@ def registry(file: str, name: str) -> set[str]:
         ("settings", "properties.sampler", "samplers.py", "SAMPLERS"),
         ("run", "allOf.0.then.properties.head", "compose.py", "HEADS_OF_IMAGES"),
         ("run", "allOf.1.then.properties.head", "compose.py", "HEADS"),
-        ("run", "allOf.1.then.properties.tuner", "tuners/__init__.py", "TUNERS"),
+        ("run", "allOf.1.then.properties.tuner", "compose.py", "TUNERS"),
         ("settings", "properties.prompt_init", "tuners/vision.py", "PROMPT_INITS"),
         ("settings", "properties.augment", "images.py", "AUGMENTATIONS"),
         ("settings", "properties.optimizer", "loop.py", "OPTIMIZERS"),

@@ -31,8 +31,14 @@ def test_empty_lines_end_documents(tmp_path, ending, opener):
 def test_latin_leaves_out_chinese_documents(tmp_path):
     (tmp_path / "corpus.txt").write_text(TEXT, "utf-8")
     assert list(kept(tmp_path / "corpus.txt", "latin")) == [DOCUMENTS[0], DOCUMENTS[2]]
-    with pytest.raises(BadInput, match="unknown scripts 'greek'; known: all, latin"):
+    assert list(kept(tmp_path / "corpus.txt", "han")) == [DOCUMENTS[1]]
+    with pytest.raises(BadInput, match="unknown scripts 'greek'; known: all, han, latin"):
         kept(tmp_path / "corpus.txt", "greek")
+
+
+def test_a_document_that_is_too_long_is_passed_over_and_the_next_is_whole(tmp_path):
+    (tmp_path / "corpus.txt").write_text("abc\n" * 9 + "\nshort\nand whole\n\n" + "abc\n" * 4, "utf-8")
+    assert list(documents(tmp_path / "corpus.txt", longest=14)) == [["short", "and whole"], ["abc"] * 4]
 
 
 def test_the_text_of_a_document_alone_says_whether_it_is_held_out():

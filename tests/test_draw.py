@@ -17,6 +17,8 @@ BLOCKS = {
     "weight_norms": {"methods": METHODS, "normalised": True},
     "features": {"methods": METHODS[1:], "classes": ["earn", "\u5feb\u9012"], "features": 4},
     "score_by_frequency": {"methods": METHODS},
+    "score_by_shots": {"methods": METHODS, "score": "f1/all"},
+    "score_bars": {"methods": METHODS},
 }
 
 
@@ -46,7 +48,9 @@ def test_the_same_figure_is_the_same_bytes(root, tmp_path):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["weight_norms", "features", "score_by_frequency"])
+@pytest.mark.parametrize(
+    "kind", ["weight_norms", "features", "score_by_frequency", "score_by_shots", "score_bars"]
+)
 def test_what_was_not_run_is_said_in_its_panel(tmp_path, kind):
     made_up.data(tmp_path)
     with style.plt.rc_context(style.SETTINGS):

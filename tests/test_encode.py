@@ -90,7 +90,7 @@ def test_shorten_pops_from_the_longer_and_from_the_pair_when_equal(text, pair, b
     a, b = text, pair
     while a + b > budget:
         a, b = (a - 1, b) if a > b else (a, b - 1)
-    assert shorten(text, pair, budget) == (a, b)
+    assert shorten([text, pair], budget) == [a, b]
 
 
 def test_a_batch_pads_to_its_longest_example_only(tokenizer):

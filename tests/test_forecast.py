@@ -21,6 +21,13 @@ def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
 
 
+def test_the_cards_of_a_large_backbone_are_said(tmp_path):
+    ppt = config.load(["config/paper.yaml"], {"make": {"ppt": {"tables": ["table4"]}}})
+    stated = "cards of a job: 2 with t5-xl, 4 with t5-xxl, 4 with t5-xxl-lm, 1 with others"
+    assert stated in forecast(ppt, tmp_path).replace("2 with mt5-xl, 4 with mt5-xxl, ", "")
+    assert "cards of a job" not in forecast({**ppt, "device": "cpu"}, tmp_path)
+
+
 def test_the_demo_downloads_nothing():
     assert "to download: 0.00 GB (" in forecast(scale("config/demo.yaml"))
 

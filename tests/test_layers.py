@@ -10,15 +10,16 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
-    "files schemas template matching metrics separability tuning",
-    "plan answers losses samplers inject sheet cards card data state augment corruption provenance",
-    "backbones blocks bootstrap decode encode images pack prepare records score tasks tuners typeset "
+    "files patterns schemas template matching metrics separability tuning",
+    "adapter placement plan answers losses samplers inject sheet cards card data state augment corruption "
+    "provenance",
+    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks typeset "
     "vocabulary",
-    "config forecast",
-    "heads claims loop parameters",
+    "config forecast tuners",
+    "heads claims loop parameters formats",
     "compose objective figures tables",
     "outcome",
-    "draw predict pretrain tabulate train",
+    "draw export predict pretrain tabulate train",
     "__main__",
 ]
 RANK = {name: rank for rank, line in enumerate(ORDER) for name in line.split()}

@@ -210,6 +210,14 @@ def test_schedules_are_those_of_transformers(ours, theirs):
         schedule.step()
 
 
+@pytest.mark.parametrize("schedule", [loop.constant, loop.inverse_root])
+def test_schedules_of_ppt_rise_over_the_warm_up_and_then_stay_or_fall_with_the_root(schedule):
+    rising = [schedule(2.0, 100, 5)(step) for step in range(11)]
+    assert rising == [step / 10 for step in range(11)]
+    factor = schedule(0.0, 100, 5)
+    assert factor(0) == 1 and factor(15) == (1 if schedule is loop.constant else 1 / 4)
+
+
 @pytest.mark.parametrize("warmup", [5, 1, 0])
 def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup):
     base, epochs = 0.02, 12

@@ -100,7 +100,9 @@ def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
 
 @pytest.mark.parametrize("cut", ["imbalance=9,train=9", "shots=4,train=9", "shots=4,imbalance=9", "sample=3"])
 def test_a_cut_that_contradicts_itself_or_cuts_nothing_is_refused(paper, cut):
-    with pytest.raises(BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, train at most"):
+    with pytest.raises(
+        BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, total, train at most"
+    ):
         plan.dataset_row(paper, f"cmid@{cut}")
 
 
@@ -393,3 +395,105 @@ def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_s
     name = everything["tables", "glee", "table2"]["datasets"][0]["dataset"]
     assert blocks.classes_asked(everything, name) == ["a/b", "fonts", "perl"]
     assert blocks.classes_asked(everything, "cmid") == []
+
+
+def prompting(paper, **changes):
+    """The paper's configuration with a row of each kind that soft prompts need."""
+    soft = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt"}
+    made = {
+        "languages": {"en": {"prompts": {"spc": "rte", "ssc": "r52", "unified": "boolq"}}},
+        "methods": {
+            "soft": {"title": "Soft", **soft},
+            "adapted": {"title": "Adapted", **soft, "backbone": "lm"},
+            "own": {"title": "Own", **soft, "start": {"method": "soft", "prompts": "own", "seed": 1}},
+            "unified": {"title": "Unified", **soft, "start": {"method": "soft", "prompts": "unified"}},
+            "imported": {"title": "Imported", **soft, "start": {"folder": "adapters/a"}},
+        },
+        "protocols": {"glee": {"backbones": {"en-lm": "t5-mini-lm"}}},
+    }
+    return config.merge(config.merge(paper, made), changes)
+
+
+@pytest.mark.parametrize(
+    "method, dataset, start",
+    [
+        ("own", "ecom", ("prompts-single-zh", "soft", 1)),
+        ("own", "boolq", ("rte", "soft", 1)),
+        ("own", "r52", ("r52", "soft", 1)),
+        ("unified", "rte", ("boolq", "soft", 775)),
+    ],
+)
+def test_a_pretrained_prompt_is_that_of_the_form_and_language_of_the_data(paper, method, dataset, start):
+    made = prompting(paper)
+    point = Point("glee", "bert-base-uncased", dataset, method, 775)
+    found = plan.start_of(made, point)
+    assert (found.dataset, found.method, found.seed) == start
+    assert plan.settings(made, point)["start"]["dataset"] == start[0]
+    with pytest.raises(BadInput, match="unknown form of prompts in languages"):
+        plan.start_of({**made, "languages": {}}, point)
+
+
+def test_an_adapter_to_start_from_is_no_run(paper):
+    point = Point("glee", "bert-base-uncased", "rte", "imported", 775)
+    made = prompting(paper)
+    assert plan.starts_of(made, point) == []
+    assert plan.settings(made, point)["start"] == {"folder": "adapters/a"}
+
+
+def test_a_method_may_ask_for_another_backbone_of_the_protocol(paper):
+    made = prompting(paper)
+    assert plan.backbone_of(made, "glee", "rte", "adapted@lr=1") == "t5-mini-lm"
+    assert plan.backbone_of(made, "glee", "rte", "soft") == "bert-base-uncased"
+    with pytest.raises(BadInput, match="has none for 'zh-lm'"):
+        plan.backbone_of(made, "glee", "ecom", "adapted")
+
+
+def test_runs_are_told_only_the_settings_that_they_read(paper):
+    made = prompting(paper)
+    plain, soft = (
+        plan.settings(made, Point("glee", "bert-base-uncased", "rte", method, 775))
+        for method in ("cls-tanh", "soft")
+    )
+    assert soft.keys() - plain.keys() == plan.ALONE.keys() and soft["form"] == "spc"
+    with pytest.raises(BadInput, match="soft_length is read only where tuner is soft_prompt"):
+        plan.settings(made, Point("glee", "bert-base-uncased", "rte", "prompt@soft_length=3", 775))
+
+
+def test_a_start_must_have_a_prompt_of_the_same_length(paper):
+    point = Point("glee", "bert-base-uncased", "rte", "own@soft_length=20", 775)
+    with pytest.raises(BadInput, match="has prompts of another length"):
+        plan.check_start(prompting(paper), point)
+    none = prompting(paper, methods={"own": {"start": {"method": "prompt"}}})
+    with pytest.raises(BadInput, match="has prompts of another length"):
+        plan.check_start(none, replace(point, method="own"))
+
+
+def test_choose_may_try_other_values_for_a_method():
+    spec = {"choose": {"over": "lr", "values": [1, 2], "of": {"ft": [3]}}}
+    assert blocks.values_of(spec, "ft@keep=true") == [3]
+    assert blocks.values_of(spec, "pt") == [1, 2]
+    assert blocks.values_of({}, "pt") == [None]
+
+
+@pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1462)])
+def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
+    whole = config.load([f"config/{name}.yaml"], {"make": {"ppt": {}}} if name == "paper" else None)
+    points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]
+    settings = config.check_settings(whole, points)
+    assert len(points) == runs
+    started = [point for point in points if settings[point]["start"]]
+    assert {plan.start_of(whole, point).method for point in started} == {"ppt-pretrain"}
+    assert {plan.start_of(whole, point) for point in started} <= set(points)
+
+
+def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
+    whole = config.load(["config/paper.yaml"], {"make": {"ppt": {}}})
+
+    def pattern(dataset, method):
+        return plan.settings(whole, plan.Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]
+
+    assert pattern("cb@total=32", "ft-as-released") == "hard_as_released"
+    assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
+    assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
+    assert pattern("superglue-rte@total=32", "pt-as-released") == "soft_as_released"
+    assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")

@@ -10,14 +10,26 @@ import pandas as pd
 import pytest
 import toy
 
-from tailprompt import predict
+from tailprompt import data, predict
 from tailprompt.errors import BadInput
+
+SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 4}
+
+
+def words(root):
+    """A verbalizer of words with one token each, as open decoding needs."""
+    file = root / "words.csv"
+    file.write_text("label,words\nmusic,song\nsport,match\nlaw,court\n", "utf-8")
+    return file
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Run folders by name; the pair's is on texts in two parts."""
-    root, paired = tmp_path_factory.mktemp("single"), tmp_path_factory.mktemp("paired")
+    root, paired, asked = (tmp_path_factory.mktemp(name) for name in ("single", "paired", "asked"))
+    (asked / "data").mkdir()
+    data.write(questions(), list("ABC"), asked / "data/toy.parquet", sources={})
+    options = {**SOFT, "form": "mcc"}
     return {
         "prompt": toy.run(root, "prompt", keep=True),
         "eta": toy.run(root, "cls-relu-eta", keep=True),
@@ -26,8 +38,20 @@ def runs(tmp_path_factory):
         "frozen": toy.run(root, "cls-tanh-focal", tuner="frozen"),
         "head": toy.run(root, "cls-tanh", epochs=1),
         "probed": toy.run(root, "finetune", start=toy.run(root, "linear"), keep=True),
+        "soft": toy.run(root, "default_text", **SOFT),
+        "open": toy.run(root, "default_text", seed=2, **SOFT, decoding="open", verbalizer=str(words(root))),
+        "unified": toy.run(root, "default_text", seed=3, **SOFT, pattern="unified"),
         "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
+        "options": toy.run(asked, "default_text", **options),
+        "open options": toy.run(asked, "default_text", seed=2, **options, decoding="open"),
     }
+
+
+def questions():
+    """The texts as questions with the classes' words as options, of which every other row lacks the last."""
+    table = toy.table().assign(pair="what is it")
+    known = [*toy.WORDS.values()]
+    return table.assign(choices=[known[: 2 + (i % 2 or label == 2)] for i, label in enumerate(table.label)])
 
 
 @pytest.fixture
@@ -39,9 +63,9 @@ def rows(tmp_path):
     return tmp_path / "rows.csv"
 
 
-def run(folder, file, *, out=None, text="text", pair=None):
+def run(folder, file, *, out=None, **columns):
     out = out or predict.beside(file)
-    predict.predict_file(folder, file, out, text=text, pair=pair, encoding="utf-8-sig", device="cpu")
+    predict.predict_file(folder, file, out, **columns, encoding="utf-8-sig", device="cpu")
     return out
 
 
@@ -50,7 +74,7 @@ def softmax(values):
     return values / values.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed"])
+@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed", "soft", "unified"])
 def test_a_runs_own_test_rows_get_the_predictions_it_stored(runs, rows, name):
     made = pd.read_csv(run(runs[name], rows))
     kept = toy.scores(runs[name]).query("split == 'test'")
@@ -65,6 +89,57 @@ def test_pairs_are_read_where_the_runs_data_had_them(runs, tmp_path):
     made = pd.read_csv(run(runs["pair"], tmp_path / "rows.parquet", text="a", pair="b"))
     kept = toy.scores(runs["pair"]).query("split == 'test'")
     assert made.prediction.tolist() == [list(toy.WORDS)[label] for label in kept.prediction]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_options_are_read_where_the_runs_data_had_them_and_the_letter_of_one_is_the_answer(
+    runs, tmp_path, suffix
+):
+    table = questions().query("split == 'test'").drop(columns="label").rename(columns={"choices": "options"})
+    predict.WRITERS[suffix](table, tmp_path / f"rows.{suffix}")
+    out = run(runs["options"], tmp_path / f"rows.{suffix}", choices=["options"], out=tmp_path / "out.parquet")
+    made, kept = pd.read_parquet(out), toy.scores(runs["options"]).query("split == 'test'")
+    assert made.prediction.tolist() == [*map("ABC".__getitem__, kept.prediction)]
+    assert made.probability.to_numpy() == pytest.approx(softmax(kept[[0, 1, 2]].to_numpy()).max(1), abs=5e-3)
+    assert [*map(list, made.options)] == table.options.tolist()
+    few = table.options.map(len).eq(2).to_numpy()
+    assert few.any() and made.third[few].isna().all() and made.third[~few].isin([*"ABC"]).all()
+    assert (made.third_probability[few] == 0).all()
+
+
+def test_options_in_columns_of_their_own_are_options_in_a_list(runs, tmp_path):
+    table = questions().query("split == 'test' and label == 2")
+    table.to_json(tmp_path / "lists.jsonl", orient="records", lines=True)
+    table.assign(**dict(zip("xyz", zip(*table.choices, strict=True), strict=True))).drop(
+        columns="choices"
+    ).to_csv(tmp_path / "columns.csv")
+    lists = pd.read_csv(run(runs["options"], tmp_path / "lists.jsonl"))
+    columns = pd.read_csv(run(runs["options"], tmp_path / "columns.csv", choices=[*"xyz"]))
+    assert lists.probability.equals(columns.probability) and lists.second.equals(columns.second)
+
+
+def test_open_decoding_predicts_among_the_options_of_a_row(runs, tmp_path):
+    table = questions().query("split == 'test'")
+    table.to_parquet(tmp_path / "rows.parquet")
+    made = pd.read_csv(run(runs["open options"], tmp_path / "rows.parquet"))
+    kept = toy.scores(runs["open options"]).query("split == 'test'")[[0, 1, 2]].to_numpy()
+    best = [row[: len(given)].argmax() for row, given in zip(kept, table.choices, strict=True)]
+    assert made.prediction.tolist() == [*map("ABC".__getitem__, best)]
+
+
+@pytest.mark.parametrize(
+    "row, given, words",
+    [
+        ({"choices": ["a"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
+        ({"choices": [*"abcd"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
+        ({"choices": "a, b"}, None, ["no list of texts in the column 'choices'", "several columns"]),
+        ({"options": [*"ab"]}, None, ["no column 'choices'", "options", "the one of lists,", "--choices"]),
+        ({"x": "a", "y": "b"}, ["x", "z"], ["no column 'z'", "x, y", "--choices"]),
+    ],
+)
+def test_bad_options_are_one_sentence(runs, tmp_path, row, given, words):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "song", "pair": "what is it", **row}) + "\n")
+    refused(words, runs["options"], tmp_path / "a.jsonl", choices=given)
 
 
 def test_columns_of_the_file_stay_and_three_classes_follow(runs, rows):
@@ -191,3 +266,11 @@ def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_pat
     refused(["name another file"], runs["prompt"], rows, out=rows)
     refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
     refused(["has no column 'pair'", "--pair"], runs["pair"], rows)
+    refused(["rows of text and pair; leave out --choices"], runs["pair"], rows, choices=["id"])
+
+
+def test_open_decoding_may_answer_with_no_class_and_predicts_among_the_classes(runs, rows):
+    made = pd.read_csv(run(runs["open"], rows))
+    kept = toy.scores(runs["open"]).query("split == 'test'")
+    assert kept.prediction.max() == 3 and kept.columns[-1] == 3  # a random backbone says any word
+    assert made.prediction.tolist() == [list(toy.WORDS)[i] for i in kept[[0, 1, 2]].to_numpy().argmax(1)]

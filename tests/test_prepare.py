@@ -20,6 +20,21 @@ ROWS = CONFIG["datasets"]
 TEXTS = [name for name in ROWS if ROWS[name]["language"] != "image"]
 IMAGES = [name for name in ROWS if name not in TEXTS]
 GLEE = ["cmid", "iflytek", "ctc", "msra", "r52", "ecom", "rte", "boolq"]
+PPT = {  # data set: its classes, or the most options
+    **{"sst2": 2, "sst5": 5, "yahoo": 10, "race-m": 4, "race-h": 4, "superglue-boolq": 2, "superglue-rte": 2},
+    **{
+        "cb": 3,
+        "chnsent": 2,
+        "amazon": 5,
+        "tnews": 15,
+        "ccpm": 4,
+        "c3": 4,
+        "lcqmc": 2,
+        "cmnli": 3,
+        "ocnli": 3,
+    },
+}
+UNLABELLED = [name for name in TEXTS if "corpus" in ROWS[name]]
 
 
 def prepare(row, tmp_path, name="mine", *extra):
@@ -130,9 +145,12 @@ def test_length_counts_a_second_text_but_no_entity_of_the_first():
 def test_every_row_has_a_known_loader_a_good_template_and_a_verbalizer_without_gaps(name):
     row = ROWS[name]
     assert row["loader"] in data.LOADERS
-    paired = "pair" in row.get("columns", {})
+    paired = "pair" in row.get("columns", {}) or row["loader"] in ("race", "c3", "next_sentence_pair")
     for key in [k for k in ("template", "template_as_released") if k in row]:
         pieces(row[key], paired=paired)
+    if row.get("form") == "mcc":
+        assert "verbalizer" not in row
+        return
     words = data.read_words(ROOT / row["verbalizer"])
     assert words["label"].is_unique and words["words"].is_unique and words["words"].str.strip().ne("").all()
 
@@ -151,13 +169,26 @@ def test_the_number_of_classes_is_the_papers():
     }
 
 
+def test_the_classes_of_ppt_are_the_papers_but_for_tnews():
+    for name, classes in PPT.items():
+        if ROWS[name]["form"] != "mcc":
+            assert len(data.read_words(ROOT / ROWS[name]["verbalizer"])) == classes, name
+
+
+# What its publisher offers as one archive has no commit; its digest is recorded at the first download.
+ARCHIVES = re.compile(r"https://[^ ]+\.(zip|tgz|tar\.gz)")
+
+
 def test_downloads_are_pinned_to_a_commit_or_a_digest():
     files = [entry for row in ROWS.values() for entry in row.get("files", {}).values() if "url" in entry]
-    assert all(re.search(r"/[0-9a-f]{40}/", file["url"]) or "sha256" in file for file in files)
+    loose = [file for file in files if not re.search(r"/[0-9a-f]{40}/", file["url"]) and "sha256" not in file]
+    assert all(ARCHIVES.fullmatch(file["url"]) for file in loose)
+    assert all("member" in file or file["url"].endswith("RACE.tar.gz") for file in loose)
 
 
 def test_rows_that_are_not_the_papers_data_say_so():
-    assert all(ROWS[name].get("note") for name in TEXTS if name not in GLEE and name != "debian-sections")
+    theirs = {*GLEE, *PPT, *UNLABELLED, "debian-sections"}
+    assert all(ROWS[name].get("note") for name in set(TEXTS) - theirs)
     assert ROWS["cifar100-resplit"]["note"]
 
 

@@ -196,7 +196,11 @@ def test_the_stages_say_what_a_broken_recipe_lacks(tmp_path):
 
 @pytest.mark.parametrize(
     "name, kind",
-    [("bert-mini", backbones.Backbone), ("t5-mini", tuple), ("vit-mini", backbones.VisionBackbone)],
+    [
+        ("bert-mini", backbones.Backbone),
+        ("t5-mini", backbones.Backbone),
+        ("vit-mini", backbones.VisionBackbone),
+    ],
 )
 def test_what_ships_is_its_recipe_and_its_card(name, kind):
     rows = yaml.safe_load(Path("config/backbones.yaml").read_text("utf-8"))["backbones"]

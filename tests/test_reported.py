@@ -151,3 +151,43 @@ def test_printed_parameters_of_lpt_are_those_of_its_shapes(lpt):
     tuned = lpt[lpt.metric == "parameters/tuned"].set_index(["table", "method"]).value
     assert tuned["table1", "vpt"] == round(depth * length * width / 1e6, 3)
     assert tuned["table3", "lpt"] == round((depth + 20 * (depth - shared)) * length * width / 1e6, 2)
+
+
+@pytest.fixture(scope="module")
+def ppt():
+    return pd.read_csv(HERE / "reported/ppt.csv", dtype={"value": float})
+
+
+def test_every_cell_of_ppt_is_there_once(ppt):
+    sizes = {"table1": 10, "table2": 12, "table4": 7 * (11 + 12), "table5": 10}
+    assert ppt.groupby("table").size().to_dict() == sizes
+    assert not ppt.duplicated(["table", "dataset", "method", "metric"]).any()
+    scores = ppt[ppt.metric != "classes"]
+    assert scores.spread.notna().all() and ppt.page.str.startswith("section ").all()
+    assert set(ppt.dataset) <= rows("datasets")
+
+
+def test_ppt_prints_the_same_number_for_the_same_run(ppt):
+    four, *others = (
+        ppt[ppt.table == table].set_index(["dataset", "method"])[["value", "spread"]]
+        for table in ("table4", "table1", "table2")
+    )
+    for part, common in zip(others, (3, 4), strict=True):
+        both = part.index.intersection(four.index)
+        assert len(both) == common
+        assert (part.loc[both] == four.loc[both]).all(axis=None)
+
+
+# The best of each column of Table 4, in bold there.
+BEST = {
+    **{"sst2": "ppt-unified", "sst5": "ppt", "race-m": "ft", "race-h": "ft", "boolq": "ppt-hybrid"},
+    **{"rte": "ppt-unified", "cb": "ft", "chnsent": "ppt-unified", "amazon": "ppt-hybrid", "ccpm": "ppt"},
+    **{"c3": "ppt-unified", "lcqmc": "ppt-hybrid", "cmnli": "ppt", "ocnli": "ppt-unified"},
+}
+
+
+def test_the_best_of_each_column_of_ppt_is_the_one_in_bold(ppt):
+    four = ppt[ppt.table == "table4"].pivot(index="dataset", columns="method", values="value")
+    assert four.idxmax(axis=1).to_dict() == BEST
+    gain = four.filter(regex="^ppt").max(axis=1) - four.filter(regex="^pt").max(axis=1)
+    assert (gain > 0).all()

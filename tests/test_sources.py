@@ -1,9 +1,11 @@
 """Downloads from a server that breaks off, lies or fails, and files of the user's own."""
 
 import hashlib
+import io
 import json
 import lzma
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -189,6 +191,35 @@ def test_another_version_in_the_users_folder_is_refused(server, tmp_path):
 def test_a_file_that_is_published_nowhere_needs_a_folder(tmp_path):
     with pytest.raises(BadInput, match="published nowhere; set data_dir"):
         find({"name": "mine", "files": {"train": {"name": "f.tsv"}}}, tmp_path)
+
+
+def test_files_of_one_archive_are_taken_from_one_download_whose_digest_is_recorded(
+    server, tmp_path, monkeypatch
+):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("set/train.tsv", "a")
+        archive.writestr("set/dev.tsv", "b")
+    monkeypatch.setattr(f"{__name__}.BODY", packed.getvalue())
+    entries = {name: {"url": url(server), "member": f"set/{name}.tsv"} for name in ("train", "dev")}
+    for _ in range(2):
+        paths, digests = find({"name": "mine", "files": entries}, tmp_path)
+    assert {name: path.read_text() for name, path in paths.items()} == {"train": "a", "dev": "b"}
+    assert len(server.asked) == 1 and digests["train.tsv"] == hashlib.sha256(b"a").hexdigest()
+    recorded = json.loads((tmp_path / "lock.json").read_text())
+    assert recorded == {url(server): hashlib.sha256(packed.getvalue()).hexdigest()}
+    with pytest.raises(BadInput, match="expected 0000"):
+        find({"name": "mine", "files": {"dev": {**entries["dev"], "sha256": "0" * 64}}}, tmp_path)
+
+
+def test_a_corpus_that_the_scale_leaves_open_is_named(tmp_path):
+    with pytest.raises(
+        BadInput, match="'mine' is made from corpora.text, which this scale leaves open; name it"
+    ):
+        find({"name": "mine", "corpus": "text"}, tmp_path)
+    (tmp_path / "c.txt").write_text("x")
+    row = {"name": "mine", "corpus": "text", "path": str(tmp_path / "c.txt")}
+    assert find(row, tmp_path)[0] == {"all": tmp_path / "c.txt"}
 
 
 def test_a_row_may_name_one_path_or_one_a_split(tmp_path):

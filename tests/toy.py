@@ -35,7 +35,8 @@ TRAINING = {
 METHODS = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
 SETTINGS = METHODS["default"] | METHODS["default_text"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
-IMAGES = [name for name in METHODS if name not in TEXTS and not name.startswith("default")]
+FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
+IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED and not name.startswith("default")]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 

@@ -16,6 +16,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --h
   plan     [--configfile FILE]   runs, downloads and hours of a scale, before it starts
   fetch    [--configfile FILE]   get all its data and weights now, for machines without network
   predict  RUN FILE              apply a finished run's folder to new texts or images
+  export   RUN FOLDER            write a run's soft prompt as an adapter of peft
   decode | prepare | backbones | train | score | tabulate | draw   one stage, as the workflow calls it
   vocabulary | pack | pretrain | card                              the stages that make a backbone
 
@@ -34,6 +35,7 @@ STAGES = (
     "tabulate",
     "draw",
     "predict",
+    "export",
 )
 
 

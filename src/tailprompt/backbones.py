@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import torch
@@ -18,14 +19,16 @@ from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
     AutoTokenizer,
     PreTrainedTokenizerBase,
-    T5ForConditionalGeneration,
 )
+from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, sha256, write_json
+from tailprompt.placement import over_cards
 
 FILES = [
     "config.json",
@@ -34,16 +37,26 @@ FILES = [
     "tokenizer_config.json",
     "vocab.txt",
     "merges.txt",
+    "spiece.model",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
+    "pytorch_model*.bin",
+    "pytorch_model.bin.index.json",
 ]
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A masked language model taken apart.
+    """A masked language model, or a T5, taken apart.
 
-    body: input_ids, attention_mask, token_type_ids -> last hidden state (batch, tokens, width)
-    transform: the masked-language-model head up to and with its layer norm
-    decoder: its output embedding (vocabulary, width) with bias, tied to the input embedding
+    body: input_ids or inputs_embeds, attention_mask, token_type_ids -> last hidden state (batch, tokens,
+        width); of a T5 the decoder's where it answers, and where it names the place (batch, 2, width)
+    transform: the masked-language-model head up to and with its layer norm; of a T5 nothing
+    decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
+        input embedding
+    positions: the most tokens of an input; infinite where positions are relative
+    device_map: the card of each part of a body that lies on several
     """
 
     body: nn.Module
@@ -51,13 +64,48 @@ class Backbone:
     decoder: nn.Linear
     tokenizer: PreTrainedTokenizerBase
     width: int
-    positions: int
+    positions: int | float
     initializer_range: float
+    device_map: dict[str, int | str] | None = None
 
     @property
     def norm(self) -> nn.LayerNorm:
         """The pretrained layer norm of the masked-language-model head."""
         return self.transform[-1]
+
+
+class EncoderDecoder(nn.Module):
+    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
+
+    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
+    output are on the first.
+    """
+
+    def __init__(self, model: nn.Module, sentinel: int):
+        super().__init__()
+        self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.spread = hasattr(model, "hf_device_map")
+        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
+        asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
+        self.register_buffer("asked", asked, persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()
+
+    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
+        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
+        inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        read = self.encoder(**inputs).last_hidden_state
+        hidden = self.decoder(
+            input_ids=self.asked.expand(len(read), -1),
+            encoder_hidden_states=read,
+            encoder_attention_mask=attention_mask,
+            use_cache=False,
+        ).last_hidden_state
+        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))
 
 
 @dataclass(frozen=True)
@@ -93,14 +141,20 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
     return model.roberta, transform, head.decoder, usable
 
 
-def load(row: dict):
-    """What a row of `config/backbones.yaml` offers, in float32: a (Vision)Backbone, or T5 and tokenizer."""
+def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
+    """What a row of `config/backbones.yaml` offers: a Backbone or VisionBackbone.
+
+    It is in float32 on the CPU. A row may say that a frozen body has another `dtype`, that cards hold it from
+    the first byte on (`device_map`) and that layers are computed again for the gradient (`checkpointing`).
+    device: where it is to compute; `meta` reads no weights of a T5. learns: whether the body itself is tuned,
+    which takes float32, for AdamW's steps are smaller than bfloat16's.
+    """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
     try:
-        return read_family(row, where, pinned)
+        return read_family({**row, "device": device.type, "learns": learns}, where, pinned)
     except BadInput:
         raise
     except Exception as error:  # a damaged file shows as whatever its reader trips over
@@ -111,7 +165,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     """A masked language model; with `random` (changes to its config) its weights are drawn from seed 0."""
     tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
     if "random" in row:
-        model = drawn(where, pinned, row["random"])
+        model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
     else:
         model = read(AutoModelForMaskedLM, row, where, pinned)
     if model.base_model_prefix != row["family"]:
@@ -129,15 +183,41 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     )
 
 
-def t5(row: dict, where: str, pinned: dict) -> tuple[nn.Module, PreTrainedTokenizerBase]:
-    """A T5 and its tokenizer."""
+def t5(row: dict, where: str, pinned: dict) -> Backbone:
+    """A T5, or an mT5; with `random` its weights are drawn as those of `masked`."""
     kind = AutoConfig.from_pretrained(where, **pinned).model_type
-    if kind != "t5":
+    if kind not in ("t5", "mt5"):
         raise other_family(where, kind, row)
-    model = read(T5ForConditionalGeneration, row, where, pinned)
     tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    if "random" in row:
+        model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
+    else:
+        model = read(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
-    return model, tokenizer
+    if row.get("checkpointing"):  # named gradient_ in older transformers
+        enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+        enable({"use_reentrant": False})
+        model.disable_input_require_grads()  # which the reentrant kind alone needs
+    body = EncoderDecoder(model, sentinel(tokenizer))
+    width, factor = model.config.d_model, model.config.initializer_factor
+    places = getattr(model, "hf_device_map", None)
+    return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
+
+
+def placed(row: dict, where: str, pinned: dict) -> dict:
+    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
+    dtype = torch.float32 if row["learns"] else getattr(torch, row.get("dtype", "float32"))
+    if row["device"] == "meta":
+        return {"dtype": dtype, "device_map": "meta"}
+    if "device_map" not in row or row["device"] == "cpu":
+        return {"dtype": dtype}
+    empty = read(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
+    return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
+
+
+def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Id of what stands for the answer in an input: the mask, or a T5's first sentinel."""
+    return tokenizer.convert_tokens_to_ids(tokenizer.mask_token or "<extra_id_0>")
 
 
 def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
@@ -199,11 +279,10 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
     )
 
 
-def read(kind, row: dict, where: str, pinned: dict) -> nn.Module:
+def read(kind, row: dict, where: str, pinned: dict, **placed) -> nn.Module:
     """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
-    model, found = kind.from_pretrained(
-        where, **pinned, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
-    )
+    told = {"dtype": torch.float32, **pinned, **placed}
+    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
     misshapen = [name for name, *_ in found["mismatched_keys"]]
     absent = sorted([*found["missing_keys"], *misshapen])
     if absent:
@@ -233,12 +312,12 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
         )
 
 
-def drawn(where: str, pinned: dict, changes: dict) -> nn.Module:
+def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
     config = AutoConfig.from_pretrained(where, **pinned, **changes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
+        return kind.from_config(config, dtype=torch.float32)
 
 
 def source(row: dict) -> tuple[str, dict]:
@@ -259,7 +338,8 @@ def fetch(row: dict) -> dict[str, str]:
     """Bring the weights here if they are not, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
-    return {file: sha256(folder / file) for file in FILES if (folder / file).is_file()}
+    found = sorted(file for name in FILES for file in folder.glob(name) if file.is_file())
+    return {file.name: sha256(file) for file in found}
 
 
 def snapshot(row: dict) -> str:
@@ -296,7 +376,7 @@ def main() -> None:
     options = parser.parse_args()
     row = json_object(options.row, "--row", "family")
     digests = fetch(row)
-    load(row)  # a fault shows before a training job
+    load(row, torch.device("meta") if "device_map" in row else CPU)  # a fault shows before a training job
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 

@@ -32,18 +32,17 @@ def expand(config: dict, spec: dict) -> dict:
     claims = claims_of(config, spec)
     cells = cells_of(config, spec, claims)
     datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
-    rates = spec.get("choose", {}).get("values", [None])
     backbones = spec.get("backbones", [None])
     runs = [
         {
             "dataset": dataset,
             "method": on(method, backbone),
             "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
-            "backbone": backbone or backbone_of(config, spec["protocol"], dataset),
+            "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
         }
         for dataset, method in cells
         for backbone in backbones
-        for rate in rates
+        for rate in values_of(spec, method)
     ]
     methods = unique(method for _, method in cells) or methods_of(config, spec)
     rows = [(method, backbone) for backbone in backbones for method in methods]
@@ -58,6 +57,12 @@ def expand(config: dict, spec: dict) -> dict:
         "runs": runs,
         "scale": config["scale"],
     }
+
+
+def values_of(spec: dict, method: str) -> list:
+    """The values that `choose` tries for a method, or None alone where nothing is chosen."""
+    choose = spec.get("choose", {})
+    return choose.get("of", {}).get(parse(method)[0]) or choose.get("values", [None])
 
 
 def claims_of(config: dict, spec: dict) -> list[dict]:

@@ -5,7 +5,7 @@ Training and prediction both build here what a run's settings say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,19 +14,22 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt import images, tuning
-from tailprompt.backbones import Backbone, VisionBackbone
+from tailprompt import adapter, formats, images, tuning
+from tailprompt.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
 from tailprompt.files import reading
 from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
 from tailprompt.images import Images
+from tailprompt.patterns import pattern_of
 from tailprompt.template import template_of
-from tailprompt.tuners import TUNERS
+from tailprompt.tuners.soft import SoftPrompted, soft_prompt
 from tailprompt.tuners.vision import prompted
 
 # what composing a run and encoding its rows always reads, of texts and of images
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
+FORMATTED = ("pattern", "form", "language", "decoding", "sentinel_loss")  # and where input is formatted
+SOFT = ("soft_length", "soft_init", "soft_scale")  # and where tuner is soft_prompt
 VIEWS = ("test_zoom", "views")
 VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
 HEAD_OF_IMAGES = ("dropout", "predictor", "logit_scale")
@@ -38,25 +41,79 @@ SETTINGS_OF_IMAGES = (
 )
 
 
-class Model(nn.Module):
-    """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`."""
+NEVER = -1e4  # the logit of an option that is not there: no probability, and a number in float16
 
-    def __init__(self, body: nn.Module, head: nn.Module, *, eta: float = 0.0, eta_bias: bool = False):
+
+def read_by(settings: dict) -> tuple[str, ...]:
+    """The settings that composing a run and encoding its rows read, by its input and tuner."""
+    if settings.get("input") == "pixels":
+        return SETTINGS_OF_IMAGES
+    formatted = FORMATTED if settings.get("input") == "formatted" else ()
+    return (*SETTINGS, *formatted, *(SOFT if settings.get("tuner") == "soft_prompt" else ()))
+
+
+class Model(nn.Module):
+    """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`.
+
+    A batch with `options` gives the first so many classes of each example their logits, the rest `NEVER`.
+    sentinel: a T5's; in training its loss, where the decoder should say it before the answer, comes too.
+    """
+
+    def __init__(
+        self,
+        body: nn.Module,
+        head: nn.Module,
+        *,
+        eta: float = 0.0,
+        eta_bias: bool = False,
+        sentinel: int | None = None,
+    ):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
+        self.sentinel = sentinel
+
+    def own(self, *, started: bool) -> set[str]:
+        """Names of what a run's weights hold: what learns, and all that is not as in the checkpoint.
+
+        That is all of a run that began in another (`started`), but not of a body that a soft prompt freezes.
+        """
+        every = started and not isinstance(self.body, SoftPrompted)
+        return {name for name, value in self.named_parameters() if value.requires_grad or every}
 
     def new(self, *, tuned: bool) -> set[str]:
-        """Names of what a run to start from need not hold: the body, unless it was `tuned` there."""
-        return set() if tuned else {f"body.{name}" for name, _ in self.body.named_parameters()}
+        """Names of what a run to start from need not hold: the body, unless it was `tuned` there.
+
+        A soft prompt it must hold.
+        """
+        if tuned or isinstance(self.body, SoftPrompted):
+            return set()
+        return {f"body.{name}" for name, _ in self.body.named_parameters()}
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """What the last layer sees: the head's features of the vector at each example's position."""
-        inputs = {key: value for key, value in batch.items() if key != "position"}
-        hidden = self.body(**inputs).last_hidden_state
-        return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), batch["position"]])
+        return self.at(self.hidden(batch), batch["position"])
 
-    def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
-        return class_logits(self, self.features(batch))
+    def hidden(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch tokens width"]:
+        """The body's last hidden states."""
+        inputs = {key: value for key, value in batch.items() if key not in ("position", "options")}
+        return self.body(**inputs).last_hidden_state
+
+    def at(
+        self, hidden: Float[Tensor, "batch tokens width"], position: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        """The head's features of one vector of each example."""
+        return self.head.features(hidden[torch.arange(len(hidden), device=hidden.device), position])
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
+        """Logits `[batch, classes]`; in training, where there is a `sentinel`, with its loss `[batch]`."""
+        hidden = self.hidden(batch)
+        logits = class_logits(self, self.at(hidden, batch["position"]))
+        if "options" in batch and not self.head.open:
+            there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
+            logits = logits.masked_fill(~there, NEVER)
+        if not self.training or self.sentinel is None:
+            return logits
+        return logits, self.head.surprise(self.head.features(hidden[:, 1]), self.sentinel)
 
 
 class ImageModel(nn.Module):
@@ -127,19 +184,57 @@ def class_logits(
 
 
 def compose(
-    backbone: Backbone | VisionBackbone, settings: dict, *, words: list[list[int]]
+    backbone: Backbone | VisionBackbone,
+    settings: dict,
+    *,
+    words: list[list[int]],
+    texts: Sequence[str] | None = None,
 ) -> Model | ImageModel:
-    """The model of a run's settings. words: token ids of each class's word, of images empty."""
+    """The model of a run's settings. words: token ids of each class's word, of images empty.
+
+    texts: of training, where a soft prompt may begin with words of them; None where one will be loaded.
+    """
     norms = {"eta": settings["eta"], "eta_bias": settings["eta_bias"]}
     if isinstance(backbone, VisionBackbone):
         tuning.check(settings, depth=backbone.depth, size=backbone.size)
         body = prompted(backbone.body, **{key: settings[key] for key in tuning.SETTINGS})
         head = named(HEADS_OF_IMAGES, settings["head"], "head of images")(backbone, settings, words)
         return ImageModel(body, head, **norms)
-    named(TUNERS, settings["tuner"], "tuner of texts")(backbone.body)
+    body = named(TUNERS, settings["tuner"], "tuner of texts")(backbone, settings, words, texts)
     head = named(HEADS, settings["head"], "head of texts")(backbone, settings, words)
-    head.requires_grad_(True)
-    return Model(backbone.body, head, **norms)
+    head.requires_grad_(settings["tuner"] != "soft_prompt")  # which alone learns
+    spoken = settings.get("sentinel_loss") and backbone.tokenizer.mask_token_id is None
+    return Model(body, head, sentinel=sentinel(backbone.tokenizer) if spoken else None, **norms)
+
+
+def full(
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+) -> nn.Module:
+    """The body, of which every parameter learns."""
+    return backbone.body.requires_grad_(True)
+
+
+def frozen(
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+) -> nn.Module:
+    """The body, of which none does: only the head learns (a linear probe)."""
+    return backbone.body.requires_grad_(False)
+
+
+def soft_prompted(
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+) -> SoftPrompted:
+    """The frozen body behind a first soft prompt, which alone learns."""
+    prompt = soft_prompt(
+        "normal" if texts is None else settings["soft_init"],
+        settings["soft_length"],
+        backbone.body.get_input_embeddings().weight,
+        backbone.tokenizer,
+        words=words,
+        texts=texts or (),
+        scale=settings["soft_scale"],
+    )
+    return SoftPrompted(backbone.body, prompt, scale=settings["soft_scale"])
 
 
 def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear:
@@ -148,7 +243,8 @@ def linear(backbone: Backbone, settings: dict, words: list[list[int]]) -> Linear
 
 
 def verbalizer(backbone: Backbone, settings: dict, words: list[list[int]]) -> Verbalizer:
-    return Verbalizer(backbone, words, tied=settings["tied"])
+    decoding = settings.get("decoding", "restricted")
+    return Verbalizer(backbone, words, tied=settings["tied"], decoding=decoding)
 
 
 def predictor(backbone: VisionBackbone, settings: dict, words: list[list[int]]) -> Predictor:
@@ -170,11 +266,32 @@ def word_ids(
     """Token ids of each class's word where the head reads words, else of nothing."""
     if settings["head"] != "verbalizer":
         return [[] for _ in words]
-    return encode_words(words, backbone.tokenizer, source=source)
+    if settings["input"] != "formatted":
+        return encode_words(words, backbone.tokenizer, source=source)
+    language = settings["language"]
+    pattern = pattern_of(settings["pattern"], language, settings["form"])
+    return formats.answer_ids(words, backbone.tokenizer, pattern=pattern, language=language, source=source)
 
 
-def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Examples:
-    """The rows of a table (id, text, label, perhaps pair) as token ids."""
+def encode_rows(
+    table: pd.DataFrame, backbone: Backbone, settings: dict, *, words: dict[str, str] | None = None
+) -> Examples:
+    """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
+
+    words: each class's word, which formatted rows may show as options.
+    """
+    positions = backbone.positions - settings.get("soft_length", 0)
+    if settings["input"] == "formatted":
+        language = settings["language"]
+        return formats.encode(
+            table,
+            backbone.tokenizer,
+            pattern=pattern_of(settings["pattern"], language, settings["form"]),
+            language=language,
+            words=words or {},
+            max_length=settings["max_length"],
+            positions=positions,
+        )
     return encode(
         table["text"].tolist(),
         table["pair"].tolist() if "pair" in table else None,
@@ -184,7 +301,7 @@ def encode_rows(table: pd.DataFrame, backbone: Backbone, settings: dict) -> Exam
         input=settings["input"],
         template=template_of(settings),
         max_length=settings["max_length"],
-        positions=backbone.positions,
+        positions=positions,
     )
 
 
@@ -213,17 +330,21 @@ def load_trained(
     started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
     image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
     """
+    if adapter.is_adapter(run):
+        load_adapter(model, run)
+        return
     path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
     images = isinstance(model, ImageModel)
-    trained = {name for name, value in model.named_parameters() if value.requires_grad or started}
-    needed = model.own if images else trained
+    needed = model.own if images else model.own(started=started)
     shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed or not images}
     absent = needed - set(weights) - set(new)
     if "body.prompts" in absent:
         raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: prompts in start")
+    if "body.prompt" in absent:
+        raise BadInput(f"{path} has no body.prompt; name a run with tuner: soft_prompt in start")
     if any(name.startswith("body.") for name in absent):
         raise BadInput(
             f"{path} holds the head without its body; set keep: true in the row of the run's method "
@@ -235,6 +356,20 @@ def load_trained(
 
 
 @torch.no_grad()
+def load_adapter(model: Model, folder: Path) -> None:
+    """Load a soft prompt in peft's format; raises BadInput unless it is of this model's shape."""
+    if not isinstance(model.body, SoftPrompted):
+        raise BadInput(
+            f"{folder} is an adapter with a soft prompt; it starts a method with tuner: soft_prompt"
+        )
+    found, own = adapter.read(folder), model.body.prompt
+    if found.shape != own.shape:
+        given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (found, own))
+        raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set soft_length, or the backbone")
+    own.copy_(found / model.body.scale)
+
+
+@torch.no_grad()
 def rescaled(model: Model | ImageModel, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
     """Logits on the CPU after tau-norm."""
     if not tau:
@@ -242,5 +377,6 @@ def rescaled(model: Model | ImageModel, logits: Float[Tensor, "examples classes"
     return scale_by_norm(logits, model.head.class_vectors().cpu(), model.head.bias().cpu(), tau)
 
 
+TUNERS = {"full": full, "frozen": frozen, "soft_prompt": soft_prompted}
 HEADS = {"linear": linear, "verbalizer": verbalizer}
 HEADS_OF_IMAGES = {"predictor": predictor}

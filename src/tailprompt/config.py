@@ -17,6 +17,7 @@ from jsonschema.exceptions import best_match
 from tailprompt import blocks, plan, tuning
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json
+from tailprompt.patterns import pattern_of
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
 
@@ -29,7 +30,12 @@ SHARED = (
 SCALE = "config/paper.yaml"  # where no file is given
 SCHEMAS = "workflow/schemas"
 MASKED = ("bert", "roberta")  # families that have a masked-language-model head
-READERS = {"plain": MASKED, "prompted": MASKED, "pixels": ("vit",)}  # families that take an input
+READERS = {  # families that take an input
+    "plain": MASKED,
+    "prompted": MASKED,
+    "formatted": (*MASKED, "t5"),
+    "pixels": ("vit",),
+}
 ROWS = {  # where the row lies that a key names
     "backbone": "backbones",
     "dataset": "datasets",
@@ -154,6 +160,8 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
     for name, row in config["datasets"].items():
         yield from named_in({key: row[key] for key in row if key == "trained_on"}, "datasets", name)
+    for name, row in config["languages"].items():
+        yield ("languages", name, "prompts"), list(row.get("prompts", {}).values()), "datasets"
     for name, row in config["pretraining"].items():
         if "start" in row:
             yield ("pretraining", name, "start"), [row["start"]], "pretraining"
@@ -170,6 +178,7 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     for path, block in all_blocks(config):
         yield from named_in(block, *path)
         yield (*path, "backbones"), block.get("backbones", []), "backbones"
+        yield (*path, "choose", "of"), list(block.get("choose", {}).get("of", {})), "methods"
         for claim, compared in block.get("claims", {}).items():
             yield from named_in(compared, *path, "claims", claim)
 
@@ -185,10 +194,10 @@ def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput at the first data set of the scale whose own file or folder of images is absent."""
     for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
-        row = config["datasets"][name]
+        row = plan.dataset_row(config, name)
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
-        paths.append(row.get("verbalizer"))
+        paths += [row.get("verbalizer"), row.get("lexicon")]
         absent = [path for path in paths if path and not Path(root, path).is_file()]
         if absent:
             raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
@@ -230,7 +239,18 @@ def check_settings(
         plan.check_start(config, point)
         if found[point]["input"] == "prompted":
             pieces(template_of(found[point]), paired=True, where=f"{where} template")
+        if kind == "formatted":
+            check_pattern(found[point], where)
     return found
+
+
+def check_pattern(settings: dict, where: str) -> None:
+    """Raise BadInput where a run's pattern cannot be read, or is not there in its language."""
+    try:
+        pattern = pattern_of(settings["pattern"], settings["language"], settings["form"])
+    except BadInput as wrong:
+        raise BadInput(f"{where} {wrong}") from None
+    pieces(pattern, paired=True, options=True, where=f"{where} pattern")
 
 
 def shape_of(row: dict, root: str | Path) -> dict[str, int | None]:

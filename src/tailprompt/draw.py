@@ -17,7 +17,9 @@ from tailprompt.figures.class_distribution import class_distribution
 from tailprompt.figures.features import features
 from tailprompt.figures.lda import lda
 from tailprompt.figures.prompt_matching import prompt_matching
+from tailprompt.figures.score_bars import score_bars
 from tailprompt.figures.score_by_frequency import score_by_frequency
+from tailprompt.figures.score_by_shots import score_by_shots
 from tailprompt.figures.weight_norms import weight_norms
 from tailprompt.files import json_object, whole
 
@@ -54,7 +56,9 @@ FIGURES = {
     "features": features,
     "lda": lda,
     "prompt_matching": prompt_matching,
+    "score_bars": score_bars,
     "score_by_frequency": score_by_frequency,
+    "score_by_shots": score_by_shots,
     "weight_norms": weight_norms,
 }
 

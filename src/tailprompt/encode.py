@@ -8,7 +8,7 @@ written in a text are text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
@@ -32,6 +32,7 @@ class Examples:
     names: Sequence[str]
     pad: int
     truncated: int
+    options: Int[Tensor, " examples"] | None = None  # how many of the classes each may be, where that varies
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -39,12 +40,11 @@ class Examples:
     def to(self, device: torch.device) -> Examples:
         """The same with everything but `lengths`, which plans batches, on a device."""
         moved = {
-            key: getattr(self, key).to(device)
-            for key in ("tokens", "segments", "starts", "position", "labels")
+            key: value.to(device)
+            for key, value in vars(self).items()
+            if isinstance(value, Tensor) and key != "lengths"
         }
-        return Examples(
-            **moved, lengths=self.lengths, names=self.names, pad=self.pad, truncated=self.truncated
-        )
+        return replace(self, **moved)
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """What `batch` will be asked for next; token ids are at hand."""
@@ -63,6 +63,8 @@ class Examples:
             "attention_mask": mask.long(),
             "position": self.position[there],
         }
+        if self.options is not None:
+            inputs["options"] = self.options[there]
         return inputs, self.labels[there]
 
 
@@ -76,7 +78,7 @@ def encode(
     input: str,
     template: str,
     max_length: int,
-    positions: int,
+    positions: int | float,
 ) -> Examples:
     """Encode texts (and second texts) in the form `input`, at most `max_length` tokens each.
 
@@ -87,12 +89,7 @@ def encode(
             f"max_length {max_length} is more than the {positions} positions of the backbone; lower it"
         )
     layout = named(INPUTS, input, "input")(template, tokenizer, pairs is not None)
-    budget = max_length - sum(len(piece) for piece in layout.pieces if isinstance(piece, list))
-    if budget < len(layout.slots):
-        raise BadInput(
-            f"template '{template}' leaves {max(budget, 0)} of max_length {max_length} tokens for text; "
-            "raise max_length or shorten it"
-        )
+    budget = room(layout, max_length, template)
     given = {"text": texts, "pair": pairs}
     slots = {slot: tokenize(tokenizer, given[slot]) for slot in layout.slots}
     rows = [
@@ -112,6 +109,17 @@ class Layout:
     @property
     def slots(self) -> list[str]:
         return [piece for piece in self.pieces if isinstance(piece, str)]
+
+
+def room(layout: Layout, max_length: int, template: str) -> int:
+    """Tokens that a layout leaves for texts; raises BadInput where a text would get none."""
+    left = max_length - sum(len(piece) for piece in layout.pieces if isinstance(piece, list))
+    if left < len(layout.slots):
+        raise BadInput(
+            f"template '{template}' leaves {max(left, 0)} of max_length {max_length} tokens for text; "
+            "raise max_length or shorten it"
+        )
+    return left
 
 
 def plain(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) -> Layout:
@@ -141,6 +149,8 @@ def prompted(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) ->
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
+    if not len(texts):  # which it cannot take
+        return []
     return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
         "input_ids"
     ]
@@ -148,15 +158,8 @@ def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[l
 
 def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[int], list[int], int, bool]:
     """Ids, segments and the position read of one example, and whether a text was cut."""
-    first, *second = layout.slots
     long = [len(row[slot]) for slot in layout.slots]
-    kept = dict(
-        zip(
-            layout.slots,
-            shorten(long[0], long[1], budget) if second else (min(long[0], budget),),
-            strict=True,
-        )
-    )
+    kept = dict(zip(layout.slots, shorten(long, budget), strict=True))
     ids, segments, position = [], [], 0
     for number, (piece, segment) in enumerate(zip(layout.pieces, layout.segments, strict=True)):
         if number == layout.read:
@@ -167,13 +170,18 @@ def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[
     return ids, segments, position, sum(kept.values()) < sum(long)
 
 
-def shorten(text: int, pair: int, budget: int) -> tuple[int, int]:
-    """Lengths after dropping from the longer text, from the pair where both are equal (code of GLEE)."""
-    excess = max(text + pair - budget, 0)
-    level = min(excess, abs(text - pair))
-    text, pair = (text - level, pair) if text > pair else (text, pair - level)
-    rest = excess - level
-    return text - rest // 2, pair - (rest + 1) // 2
+def shorten(lengths: Sequence[int], budget: int) -> list[int]:
+    """Lengths after dropping from the longest text, from the later ones of equals (code of GLEE)."""
+    left = budget
+    for done, length in enumerate(sorted(lengths)):
+        level, spare = divmod(left, len(lengths) - done)
+        if length > level:
+            break
+        left -= length
+    else:
+        return list(lengths)
+    longer = [number for number, length in enumerate(lengths) if length > level]
+    return [min(length, level + (number in longer[:spare])) for number, length in enumerate(lengths)]
 
 
 def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: int) -> Examples:

@@ -33,6 +33,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
+        *cards(config, backbones),
         *hours(config, points, done, root),
     ]
     return "\n".join(lines)
@@ -126,6 +127,15 @@ def unpacked(config: dict, datasets: list[str]) -> list[str]:
     if not bare or config.get("data_dir"):
         return []
     return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
+
+
+def cards(config: dict, backbones: list[str]) -> list[str]:
+    """How many cards a job takes, where a backbone is laid over several."""
+    many = {name: number for name in backbones if (number := plan.cards_of(config, name)) > 1}
+    if not many or config["device"] == "cpu":
+        return []
+    stated = ", ".join(f"{number} with {name}" for name, number in many.items())
+    return [f"cards of a job: {stated}, 1 with others; where fewer are there, all of those"]
 
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:

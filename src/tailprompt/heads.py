@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tailprompt.backbones import Backbone
-from tailprompt.errors import named
+from tailprompt.errors import BadInput, named
 
 Hidden = Float[Tensor, "batch width"]
 Logits = Float[Tensor, "batch classes"]
@@ -115,11 +115,25 @@ class Verbalizer(nn.Module):
 
     words: token ids of each class's word. tied: score by the input embedding itself; False gives the
     scoring vectors a life of their own, from the same values (GLEE's embedding decoupling, section 4.1).
-    Only rows of the vocabulary that some word uses are ever scored, which changes no class logit.
+    decoding: restricted to the words' tokens, or `open` to the whole vocabulary, as in PPT Eq. 2; logits then
+    have one column more, of all other tokens: in training their log-sum-exp, so that a softmax is the
+    vocabulary's, and else their maximum, so that it wins where another token does.
+    Restricted, only rows of the vocabulary that some word uses are scored, which changes no class logit.
+    Raises BadInput for open decoding of words of several tokens.
     """
 
-    def __init__(self, backbone: Backbone, words: list[list[int]], *, tied: bool = True):
+    def __init__(
+        self,
+        backbone: Backbone,
+        words: list[list[int]],
+        *,
+        tied: bool = True,
+        decoding: str = "restricted",
+    ):
         super().__init__()
+        self.open = decoding == "open"
+        if self.open and (len(max(words, key=len)) > 1 or not tied):
+            raise BadInput("decoding: open takes words of one token each, and tied: true")
         used = sorted({token for word in words for token in word})
         column = {token: i for i, token in enumerate(used)}
         share = torch.zeros(len(words), len(used))
@@ -129,26 +143,37 @@ class Verbalizer(nn.Module):
         self.register_buffer("used", torch.tensor(used), persistent=False)
         self.register_buffer("share", share, persistent=False)
         self.transform = backbone.transform
-        start = backbone.decoder.weight.detach()[used].clone()
+        start = backbone.decoder.weight.detach()[used].float().clone()
         self.own = None if tied else nn.Parameter(start)
-        self.token_bias = nn.Parameter(backbone.decoder.bias.detach()[used].clone())
+        bias = backbone.decoder.bias
+        self.token_bias = None if bias is None else nn.Parameter(bias.detach()[used].clone())
         self.embedding = [backbone.decoder]  # in a list: the body owns the tied weight, not this module
 
     def features(self, hidden: Hidden) -> Hidden:
         return self.transform(hidden)
 
     def token_vectors(self) -> Float[Tensor, "words width"]:
-        return self.embedding[0].weight[self.used] if self.own is None else self.own
+        return self.embedding[0].weight[self.used].float() if self.own is None else self.own
 
     def logits(self, features: Hidden) -> Logits:
-        return F.linear(features, self.token_vectors(), self.token_bias) @ self.share.T
+        classes = F.linear(features.float(), self.token_vectors(), self.token_bias) @ self.share.T
+        if not self.open:
+            return classes
+        others = self.embedding[0](features).to(classes.dtype).index_fill(-1, self.used, -torch.inf)
+        rest = others.logsumexp(-1) if self.training else others.amax(-1)
+        return torch.cat([classes, rest[:, None]], dim=-1)
+
+    def surprise(self, features: Hidden, token: int) -> Float[Tensor, " batch"]:
+        """Minus the log-probability of a token in the whole vocabulary."""
+        return -self.embedding[0](features).float().log_softmax(-1)[:, token]
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         """Mean scoring vector of each class's word, which by linearity scores like the mean of its tokens."""
         return self.share @ self.token_vectors()
 
     def bias(self) -> Float[Tensor, " classes"]:
-        return self.share @ self.token_bias
+        vectors = self.token_vectors()
+        return self.share @ (vectors.new_zeros(len(vectors)) if self.token_bias is None else self.token_bias)
 
 
 def cosine(features: Hidden, vectors: Float[Tensor, "classes width"]) -> Logits:

@@ -141,6 +141,18 @@ def cosine(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
     return factor
 
 
+def constant(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
+    """The same without going down (PPT appendix C)."""
+    rising = warmup * per_epoch
+    return lambda step: min(step / rising, 1.0) if rising else 1.0
+
+
+def inverse_root(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
+    """The same, then down: 1 / sqrt(step + 1) where there is no warm-up (code of PPT)."""
+    rising = warmup * per_epoch
+    return lambda step: step / rising if step < rising else math.sqrt((rising + 1) / (step + 1))
+
+
 def cosine_as_released(warmup: float, total: int, per_epoch: int) -> Callable[[int], float]:
     """LPT's code: a step an epoch, and after warm-up where a cosine without warm-up would be by then.
 
@@ -310,6 +322,12 @@ def sgd(learned, *, lr: float, weight_decay: float, adam_eps: float, momentum: f
 
 
 OPTIMIZERS = {"adamw": adamw, "sgd": sgd}
-SCHEDULES = {"linear": linear, "cosine": cosine, "cosine_as_released": cosine_as_released}
+SCHEDULES = {
+    "linear": linear,
+    "cosine": cosine,
+    "cosine_as_released": cosine_as_released,
+    "constant": constant,
+    "inverse_root": inverse_root,
+}
 PRECISIONS = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
 """Name -> how exactly a card multiplies float32 matrices; a CPU always does so in full."""

@@ -17,8 +17,9 @@ INSTANCE = ("lambda_positive", "lambda_negative")  # settings that dual sampling
 def objective(settings: dict, counts: Float[Tensor, " classes"]) -> Callable:
     """The loss of a run's settings for the loop: (outputs, labels, branch, elapsed) -> loss per example.
 
-    outputs: logits, or logits and 1 - cosine(query, keys) of each example (LPT Eq. 5). labels: class ids, or
-    (class ids, those mixed in, share of the first). counts: training examples of each class.
+    outputs: logits, or logits and of each example 1 - cosine(query, keys) (LPT Eq. 5) or the sentinel's loss.
+    labels: class ids, or (class ids, those mixed in, share of the first). counts: training examples of each
+    class.
     """
     function, wanted = named(LOSSES, settings["loss"], "loss")
     own = {key: settings[f"{key}_instance"] for key in INSTANCE if settings[f"{key}_instance"] is not None}
@@ -33,6 +34,8 @@ def objective(settings: dict, counts: Float[Tensor, " classes"]) -> Callable:
         beta = settings["dual_weight"] * (1 - elapsed) if branch else 1.0  # LPT section 4.2: eta (E - e) / E
         if match is None:
             return beta * loss
+        if settings.get("sentinel_loss"):
+            return (loss + match) / 2  # code of PPT: the mean over what the decoder says
         keys = settings["key_weight"] * match.float()
         return beta * loss + (beta * keys if settings["key_scaled"] else keys)  # LPT Eq. 5
 

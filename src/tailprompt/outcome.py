@@ -86,10 +86,9 @@ def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None
 
     What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
     """
-    kept = {name for name, value in model.named_parameters() if value.requires_grad or settings["start"]}
-    if isinstance(model, ImageModel):
-        kept = model.own
-    if not settings["keep"] and (settings["tuner"] == "full" or settings["input"] != "pixels"):
+    kept = model.own if isinstance(model, ImageModel) else model.own(started=bool(settings["start"]))
+    bulky = settings["tuner"] == "full" or settings["input"] != "pixels"
+    if bulky and not settings["keep"] and settings["tuner"] != "soft_prompt":
         kept = {name for name in kept if name.startswith("head.")}
     tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()

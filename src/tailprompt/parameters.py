@@ -43,7 +43,8 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
     if run["settings"]["tuner"] == "full":
         head = sum(size for name, size in sizes.items() if name.startswith("head."))
         outside = {"body": run["trainable"] - head}
-    if start := run["settings"].get("start"):
+    start = run["settings"].get("start")
+    if start and "folder" not in start:
         before = folder.parents[4] / Point(**{**run["point"], **start}).path
         return tuned(before, records.record(before)) | outside
     return outside

@@ -21,12 +21,22 @@ DATA_KEYS = (
     "template_as_released",
     "max_length",
     "verbalizer",
+    "form",
 )  # of a data set's row, seen by training
 # the least of each, in the order of a name
-CUTS = {"shots": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
-WAYS = {"shots", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
+CUTS = {"shots": 1, "total": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
+WAYS = {"shots", "total", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
 DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
-UNVARIED = {"title", "start"}  # of a method's row, never after its @
+UNVARIED = {"title", "start", "backbone"}  # of a method's row, never after its @
+ALONE = {  # settings that only runs with this value of another read: others are not told them
+    "pattern": ("input", "formatted"),
+    "form": ("input", "formatted"),
+    "decoding": ("input", "formatted"),
+    "sentinel_loss": ("input", "formatted"),
+    "soft_length": ("tuner", "soft_prompt"),
+    "soft_init": ("tuner", "soft_prompt"),
+    "soft_scale": ("tuner", "soft_prompt"),
+}
 GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
     "full": {"full", "frozen"},
     "frozen": {"frozen"},
@@ -110,7 +120,13 @@ def dataset_row(config: dict, dataset: str) -> dict:
     plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
     if cut and dataset != f"{base}@{plain}":
         raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
-    return {"title": base, **row, "name": base, "cut": cut}
+    return {"title": base, **row, **corpus_path(config, row), "name": base, "cut": cut}
+
+
+def corpus_path(config: dict, row: dict) -> dict:
+    """Where the corpus lies that a data set is made from, if it is made from one that the scale names."""
+    path = (config.get("corpora") or {}).get(row.get("corpus"))
+    return {"path": path} if path else {}
 
 
 def backbone_row(config: dict, name: str) -> dict:
@@ -119,9 +135,14 @@ def backbone_row(config: dict, name: str) -> dict:
     kept = {
         key: value
         for key, value in row.items()
-        if key not in ("megabytes", "note", "settings", "recipe", "title")
+        if key not in ("megabytes", "note", "settings", "recipe", "title", "cards")
     }
     return {**kept, "path": made_in(config, row["recipe"])} if "recipe" in row else kept
+
+
+def cards_of(config: dict, backbone: str) -> int:
+    """Cards of a job with a backbone; where fewer are there, all of those."""
+    return named(config["backbones"], backbone, "backbone").get("cards", 1)
 
 
 def made_in(config: dict, recipe: str) -> str:
@@ -135,9 +156,15 @@ def recipe_row(config: dict, recipe: str) -> dict:
     return {key: value for key, value in row.items() if key != "card"}
 
 
-def backbone_of(config: dict, protocol: str, dataset: str) -> str:
-    """The protocol's backbone for the language of the data set."""
+def backbone_of(config: dict, protocol: str, dataset: str, method: str | None = None) -> str:
+    """The protocol's backbone for the language of the data set.
+
+    For a method with `backbone: lm` it is that of `en-lm` where the language is en.
+    """
     language = dataset_row(config, dataset)["language"]
+    if method is not None:
+        variant = named(config["methods"], parse(method)[0], "method").get("backbone")
+        language = f"{language}-{variant}" if variant else language
     backbones = config["protocols"][protocol]["backbones"]
     if language not in backbones:
         raise BadInput(
@@ -157,7 +184,8 @@ def settings(config: dict, point: Point) -> dict:
     base, changes = parse(point.method)
     default = {**config["methods"]["default"], **config["methods"][f"default_{kind_of(dataset)}"]}
     method = named(config["methods"], base, "method")
-    if foreign := method.keys() - default.keys() - UNVARIED - protocol["settings"].keys():
+    given = {*default, *UNVARIED, *protocol["settings"], *(DATA_KEYS if kind_of(dataset) == "text" else ())}
+    if foreign := method.keys() - given:
         raise BadInput(
             f"method '{base}' sets {known(foreign)}, which no run on {kind_of(dataset)} has; "
             f"data set '{dataset['name']}' is {kind_of(dataset)}"
@@ -178,7 +206,11 @@ def settings(config: dict, point: Point) -> dict:
     if unknown:
         raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(varied)}")
     merged.update(changes)
-    merged.pop("title", None)
+    merged = {key: value for key, value in merged.items() if key not in ("title", "backbone")}
+    unread = {key for key, (other, value) in ALONE.items() if merged.get(other) != value}
+    if idle := unread & changes.keys():
+        raise BadInput(f"'{point.method}': {known(idle)} is read only where {' is '.join(ALONE[min(idle)])}")
+    merged = {key: value for key, value in merged.items() if key not in unread}
     merged["language"] = dataset["language"]
     merged["start"] = starting(config, point)
     asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
@@ -195,9 +227,10 @@ def data_settings(config: dict, row: dict) -> dict:
     if kind_of(row) == "image":
         return {}
     usual = config["languages"].get(row["language"], {})
-    template = "template_with_pair" if row.get("columns", {}).get("pair") else "template"
+    form = form_of(row)
+    template = "template_with_pair" if form == "spc" else "template"
     stated = {key: row[key] for key in DATA_KEYS if key in row}
-    made = {"template": usual.get(template), "max_length": usual.get("max_length"), **stated}
+    made = {"template": usual.get(template), "max_length": usual.get("max_length"), "form": form, **stated}
     missing = [key for key, value in made.items() if value is None and key != "verbalizer"]
     if missing:
         raise BadInput(
@@ -207,17 +240,34 @@ def data_settings(config: dict, row: dict) -> dict:
     return made
 
 
+def form_of(row: dict) -> str:
+    """What a text of a data set's row is: ssc (single), spc (pair) or mcc (with options), as patterns say."""
+    return row.get("form") or ("spc" if row.get("columns", {}).get("pair") else "ssc")
+
+
 def start_of(config: dict, point: Point) -> Point | None:
     """The run whose weights this one begins from; coordinates it does not name are its own."""
     start = starting(config, point)
-    return Point(**{**asdict(point), **start}) if start else None
+    return Point(**{**asdict(point), **start}) if start and "folder" not in start else None
 
 
 def starting(config: dict, point: Point) -> dict | None:
-    """Where a run begins: the `start` of its method, or on a data set for test alone the run it tests."""
+    """Where a run begins: the `start` of its method, or on a data set for test alone the run it tests.
+
+    `prompts` in it becomes the unlabelled data set of the language for this form, or for all in one.
+    """
     row = named(config["methods"], parse(point.method)[0], "method")
-    trained_on = dataset_row(config, point.dataset).get("trained_on")
-    return {"dataset": trained_on} if trained_on else {**config["methods"]["default"], **row}.get("start")
+    dataset = dataset_row(config, point.dataset)
+    if "trained_on" in dataset:
+        return {"dataset": dataset["trained_on"]}
+    start = {**config["methods"]["default"], **row}.get("start")
+    if not start or "prompts" not in start:
+        return start
+    language = dataset["language"]
+    prompts = config["languages"].get(language, {}).get("prompts", {})
+    form = form_of(dataset) if start["prompts"] == "own" else start["prompts"]
+    found = named(prompts, form, f"form of prompts in languages.{language}")
+    return {"dataset": found, **{key: value for key, value in start.items() if key != "prompts"}}
 
 
 def starts_of(config: dict, point: Point) -> list[Point]:
@@ -244,8 +294,10 @@ def check_start(config: dict, point: Point) -> None:
     if ours["input"] == "pixels" and theirs["tuner"] not in GOES_ON[ours["tuner"]]:
         going = known(GOES_ON[ours["tuner"]])
         raise BadInput(f"{place} has the tuner {theirs['tuner']}; {ours['tuner']} goes on from {going}")
-    if ours.get("length") != theirs.get("length"):
+    if any(ours.get(key) != theirs.get(key) for key in ("length", "soft_length")):
         raise BadInput(f"{place} has prompts of another length")
+    if ours.get("soft_scale") != theirs.get("soft_scale"):
+        raise BadInput(f"{place} has no soft prompt of this scale; tuner and soft_scale must be alike")
     chain = [start, *starts_of(config, start)]
     if any(settings(config, each)["tuner"] == "full" for each in chain) and not theirs["keep"]:
         raise BadInput(f"{place} keeps its head only; set keep: true in methods.{parse(start.method)[0]}")
@@ -286,7 +338,7 @@ def asks(config: dict, spec: dict, point: Point) -> bool:
         return False
     if point.dataset not in datasets_of(config, spec) or point.method not in methods_of(config, spec):
         return False
-    usual = backbone_of(config, point.protocol, point.dataset)
+    usual = backbone_of(config, point.protocol, point.dataset, point.method)
     return point.backbone in spec.get("backbones", [usual])
 
 

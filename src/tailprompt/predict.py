@@ -2,7 +2,8 @@
 
 `tailprompt predict RUN FILE`: RUN is a run's folder whose method has `keep: true`, so that its weights hold
 the body too (a frozen body need not be kept). FILE holds rows: CSV, TSV, JSON Lines or Parquet. Of a run on
-images it is a folder of images, one image, or such a file with a column of paths.
+images it is a folder of images, one image, or such a file with a column of paths. Of a run whose data had
+options, rows have options too, and the prediction is the letter of one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,11 +26,10 @@ from tqdm import tqdm
 from tailprompt import backbones, decode
 from tailprompt.cards import free
 from tailprompt.compose import (
-    SETTINGS,
-    SETTINGS_OF_IMAGES,
     compose,
     encode_rows,
     load_trained,
+    read_by,
     rescaled,
     view_rows,
     word_ids,
@@ -36,7 +37,7 @@ from tailprompt.compose import (
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
-from tailprompt.data.tables import PLACE, few, rows, strings
+from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
@@ -49,13 +50,13 @@ HINT = "state its encoding with --encoding"
 def apply(
     run: Path, table: pd.DataFrame, device: torch.device, pixels: Path | None = None
 ) -> Float[Tensor, "rows classes"]:
-    """Logits of a run for rows with text and perhaps pair, or of images; tau and eta as in training.
+    """Logits of a run for texts, perhaps with pair or choices, or images; tau and eta as in training.
 
     pixels: the array of which the column `image` names the rows.
     """
     about = record(run)
     settings = about["settings"]
-    backbone = backbones.load(about["backbone"])
+    backbone = backbones.load(about["backbone"], device, learns=settings["tuner"] == "full")
     model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
     load_trained(model, run, started=bool(settings["start"]))
     model.to(device)
@@ -66,7 +67,7 @@ def apply(
         if about["images"]:
             examples = view_rows(part, backbone, settings, pixels, training=False)
         else:
-            examples = encode_rows(part, backbone, settings)
+            examples = encode_rows(part, backbone, settings, words=about["words"])
         parts.append(predict(model, examples.to(device), precision=settings["precision"]))
     return rescaled(model, torch.cat(parts), about["tau"])
 
@@ -76,7 +77,7 @@ def record(run: Path) -> dict:
     try:
         about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
         images = keyed(about["settings"], "its settings").get("input") == "pixels"
-        told = {"settings": SETTINGS_OF_IMAGES if images else SETTINGS, "data": ["pair"]}
+        told = {"settings": read_by(about["settings"]), "data": ["pair"]}
         for key, names in {**told, "backbone": ["family"], "words": about["classes"]}.items():
             keyed(about[key], f"its {key}", *names)
         if images:
@@ -86,19 +87,24 @@ def record(run: Path) -> dict:
             f"{run} is not the folder of a finished run ({error}); such are "
             "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
         ) from None
-    return {**about, "pair": about["data"]["pair"], "images": images}
+    there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
+    wanted = ["path"] if images else [key for key, held in there.items() if held]
+    return {**about, "images": images, "wanted": wanted}
 
 
-def columns_of(about: dict, run: Path, given: dict[str, str | None]) -> dict[str, str]:
+def columns_of(
+    about: dict, run: Path, given: dict[str, str | list[str] | None]
+) -> dict[str, str | list[str]]:
     """The columns to read, by what is in them; raises BadInput where one is given that the run has not."""
-    wanted = ["path"] if about["images"] else ["text", *(["pair"] if about["pair"] else [])]
+    wanted = about["wanted"]
     if surplus := [f"--{key}" for key, name in given.items() if name and key not in wanted]:
-        kind = "images" if about["images"] else "texts in two columns" if about["pair"] else "single texts"
+        kinds = {"path": "images", "text": "single texts"}
+        kind = kinds[wanted[0]] if len(wanted) == 1 else f"rows of {' and '.join(wanted)}"
         raise BadInput(f"{run} was trained on {kind}; leave out {known(surplus)}")
     return {key: given[key] or key for key in wanted}
 
 
-def listed(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
+def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
         found = [
@@ -112,19 +118,26 @@ def listed(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     return rows(file, encoding, hint=HINT)
 
 
-def cells(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """Columns under their keys, each cell as text; raises BadInput for a column or cell that is not there."""
-    for key, name in columns.items():
-        if name not in table:
+def cells(table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path) -> pd.DataFrame:
+    """Columns under their keys, each cell as text, choices as a list of texts.
+
+    Raises BadInput for a column or cell that is not there.
+    """
+    for key, names in columns.items():
+        if absent := [name for name in listed(names) if name not in table]:
             have = known(set(table) - {PLACE})
-            raise BadInput(f"{path} has no column '{name}'; it has: {have}; name the right one with --{key}")
-    return strings(table, columns, path)
+            hint = "the columns of the options, or the one of lists," if key == CHOICES else "the right one"
+            raise BadInput(f"{path} has no column '{absent[0]}'; it has: {have}; name {hint} with --{key}")
+    out = strings(table, {key: name for key, name in columns.items() if key != CHOICES}, path)
+    return out.assign(**{CHOICES: offered(table, columns[CHOICES], path)}) if CHOICES in columns else out
 
 
-def texts_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """What `encode_rows` reads."""
+def texts_of(
+    table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path, classes: int
+) -> pd.DataFrame:
+    """What `encode_rows` reads. classes: of the run, more than which no row may have options."""
     texts = cells(table, columns, path)
-    checks.texts(texts, str(path))
+    checks.texts(texts, str(path), options=classes)
     return texts.assign(label=0, id=texts[PLACE])
 
 
@@ -162,13 +175,28 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
 def with_predictions(
     table: pd.DataFrame, logits: Float[Tensor, "rows classes"], classes: list[str]
 ) -> pd.DataFrame:
-    """The table's own columns, then the most probable classes (three, if there are) with probabilities."""
+    """The table's own columns, then the most probable classes (three, if there are) with probabilities.
+
+    A class of logit -inf, which is no option of its row, is named nowhere.
+    """
     best = torch.softmax(logits.double(), -1).topk(min(len(RANKS), len(classes)))
     made = {}
     for place, (name, probability) in enumerate(RANKS[: best.indices.shape[1]]):
-        made[name] = np.array(classes, dtype=object)[best.indices[:, place].numpy()]
-        made[probability] = best.values[:, place].numpy().round(6)
+        found, value = (part[:, place].numpy() for part in (best.indices, best.values))
+        made[name] = np.where(value > 0, np.array(classes, dtype=object)[found], None)
+        made[probability] = value.round(6)
     return table.drop(columns=PLACE, errors="ignore").assign(**made)
+
+
+def among(
+    logits: Float[Tensor, "rows columns"], classes: int, rows: pd.DataFrame
+) -> Float[Tensor, "rows classes"]:
+    """Logits of the classes alone, without a last column of open decoding; of options that rows lack -inf."""
+    logits = logits[:, :classes]
+    if CHOICES not in rows:
+        return logits
+    offered = torch.tensor(rows[CHOICES].map(len).to_numpy())
+    return logits.masked_fill(torch.arange(classes) >= offered[:, None], -torch.inf)
 
 
 def predict_file(
@@ -178,6 +206,7 @@ def predict_file(
     *,
     text: str | None = None,
     pair: str | None = None,
+    choices: list[str] | None = None,
     path: str | None = None,
     encoding: str,
     device: str,
@@ -189,18 +218,23 @@ def predict_file(
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
     about = record(run)
-    columns = columns_of(about, run, {"text": text, "pair": pair, "path": path})
-    table = listed(file, encoding, images=about["images"])
+    options = choices[0] if choices and len(choices) == 1 else choices
+    columns = columns_of(about, run, {"text": text, "pair": pair, CHOICES: options, "path": path})
+    table, classes = rows_of(file, encoding, images=about["images"]), about["classes"]
     taken = [name for names in RANKS for name in names if name in table]
     if taken:
         raise BadInput(f"{file} has a column {known(taken)} already; rename it")
-    examples = (images_of if about["images"] else texts_of)(table, columns, file)
+    if about["images"]:
+        examples = images_of(table, columns, file)
+    else:
+        examples = texts_of(table, columns, file, len(classes))
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
-        with seen as pixels, free(device) as name:
-            logits = apply(run, examples, torch.device(name), pixels)
+        wanted = inf if "device_map" in about["backbone"] else 1
+        with seen as pixels, free(device, wanted=wanted) as name:
+            logits = among(apply(run, examples, torch.device(name), pixels), len(classes), examples)
         try:
-            writer(with_predictions(table, logits, about["classes"]), temporary)
+            writer(with_predictions(table, logits, classes), temporary)
         except (ValueError, TypeError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 
@@ -225,6 +259,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file to write (default: FILE's name + .predictions.csv)")
     parser.add_argument("--text", help="the column with the text (text)")
     parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
+    parser.add_argument(
+        "--choices",
+        nargs="+",
+        metavar="COLUMN",
+        help="that with lists of options, or a column for each option in order, where it had some (choices)",
+    )
     parser.add_argument("--path", help="the column with the images' paths (path)")
     parser.add_argument("--encoding", default="utf-8-sig", help="of FILE, where it is text")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])

@@ -103,6 +103,18 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
     return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 
+def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+    """The runs of a block and their scores; of those that `choose` tries the best on dev, and which it is."""
+    found = runs(root, spec)
+    table = scores(found)
+    if "choose" not in spec:
+        return found, table, {}
+    chosen = choose(table, spec["choose"]["by"])
+    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
+    scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
+    return found[kept], table[scored], chosen
+
+
 def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
     """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
     gold, order, predicted = None, None, {}

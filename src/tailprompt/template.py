@@ -8,24 +8,27 @@ from string import Formatter
 from tailprompt.errors import BadInput
 
 
-def pieces(template: str, *, paired: bool, where: str = "template") -> list[tuple[str, str | None]]:
+def pieces(
+    template: str, *, paired: bool, options: bool = False, where: str = "template"
+) -> list[tuple[str, str | None]]:
     """(words, name in the braces after them) in order.
 
-    Raises BadInput, with the place `where`, unless {text} and {mask} stand once, {pair} at most once and only
-    where there is one, and nothing else in braces.
+    Raises BadInput, with the place `where`, unless {text} and {mask} stand once, {pair} and {choices} at most
+    once and only where there are such (`paired`, `options`), and nothing else in braces.
     """
     try:
         parsed = list(Formatter().parse(template))
     except ValueError as error:
         raise BadInput(f"{where} '{template}' cannot be read ({error})") from None
-    allowed = ("text", "pair", "mask") if paired else ("text", "mask")
-    needs = "{text} and {mask} once each" + (", {pair} at most once" if paired else "")
+    extra = [name for name, there in (("pair", paired), ("choices", options)) if there]
+    allowed = ("text", "mask", *extra)
+    needs = "{text} and {mask} once each" + "".join(f", {{{name}}} at most once" for name in extra)
     named = Counter(name for _, name, _, _ in parsed if name is not None)
     for _, name, form, conversion in parsed:
         if name is not None and (name not in allowed or form or conversion):
             shown = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
             raise BadInput(f"{where} '{template}' has {{{shown}}}; allowed here: {needs}")
-    if named["text"] != 1 or named["mask"] != 1 or named["pair"] > 1:
+    if named["text"] != 1 or named["mask"] != 1 or max(named[name] for name in ("pair", "choices")) > 1:
         raise BadInput(f"{where} '{template}' needs {needs}, and nothing else in braces")
     return [(words, name) for words, name, _, _ in parsed]
 

@@ -21,17 +21,16 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
-from tailprompt import backbones, data
+from tailprompt import adapter, backbones, data
 from tailprompt.backbones import VisionBackbone
 from tailprompt.cards import free
 from tailprompt.compose import (
-    SETTINGS,
-    SETTINGS_OF_IMAGES,
     ImageModel,
     Model,
     compose,
     encode_rows,
     load_trained,
+    read_by,
     rescaled,
     view_rows,
     word_ids,
@@ -91,13 +90,17 @@ def train(
     parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     check_dev(settings, {split: len(part) for split, part in parts.items()}, path)
     torch.manual_seed(point.seed)
-    backbone = backbones.load(row)
+    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
     source = settings.get("verbalizer") or f"class names of {path}"
-    model = compose(backbone, settings, words=word_ids(words, backbone, settings, source=source))
+    scored = word_ids(words, backbone, settings, source=source)
+    texts = () if isinstance(backbone, VisionBackbone) else parts["train"]["text"].tolist()
+    model = compose(backbone, settings, words=scored, texts=texts)
     if start:
         load_trained(model, start, new=model.new(tuned=tuned(start)))
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
-    view = partial(examples_of, backbone=backbone, settings=settings, pixels=pixels, device=device)
+    view = partial(
+        examples_of, backbone=backbone, settings=settings, words=words, pixels=pixels, device=device
+    )
     splits = {split: view(part, training=split == "train") for split, part in parts.items()}
     model.to(device)
     if settings.get("compile") and device.type == "cuda":
@@ -135,6 +138,7 @@ def train(
             "sha256": sha256(path),
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
+            "choices": "choices" in table,
             **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},
@@ -149,6 +153,7 @@ def train(
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
         "seconds": round(time.monotonic() - begun, 2),
+        **({"device_map": backbone.device_map} if getattr(backbone, "device_map", None) else {}),
         **surroundings(device),
     }
     write_json(folder / "run.json", about)
@@ -165,7 +170,12 @@ def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
 
 
 def tuned(run: Path) -> bool:
-    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before."""
+    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before.
+
+    Never that of an adapter.
+    """
+    if adapter.is_adapter(run):
+        return False
     settings = read_json(run / "run.json", "settings")["settings"]
     return settings["tuner"] == "full" or bool(settings["start"])
 
@@ -180,6 +190,7 @@ def examples_of(
     *,
     backbone: backbones.Backbone | VisionBackbone,
     settings: dict,
+    words: dict[str, str],
     pixels: Path,
     device: torch.device,
     training: bool,
@@ -187,7 +198,7 @@ def examples_of(
     """A split on the device: texts as token ids, images as views of the file `pixels`."""
     if isinstance(backbone, VisionBackbone):
         return view_rows(part, backbone, settings, pixels, training=training).to(device)
-    return encode_rows(part, backbone, settings).to(device)
+    return encode_rows(part, backbone, settings, words=words).to(device)
 
 
 @torch.no_grad()
@@ -224,7 +235,8 @@ def fit_model(
     key: str,
 ) -> Progress:
     """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from."""
-    counts = torch.bincount(splits["train"].labels, minlength=len(classes)).float()
+    others = settings.get("decoding") == "open"  # one column more, of no class
+    counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
     return fit(
         model,
         splits["train"],
@@ -286,20 +298,17 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
+    parser.add_argument("--cards", type=int, default=1, help="cards of a backbone with device_map")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if min(options.slots, options.threads) < 1:
-        parser.error("--slots and --threads are numbers from 1")
+    if min(options.slots, options.cards, options.threads) < 1:
+        parser.error("--slots, --cards and --threads are numbers from 1")
     point = point_at(options.point)
     settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
-    keyed(
-        settings,
-        "--settings",
-        *((*SETTINGS_OF_IMAGES, *OF_IMAGES) if settings["input"] == "pixels" else SETTINGS),
-    )
+    keyed(settings, "--settings", *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
     row = json_object(options.backbone, "--backbone", "family")
     repeatable(options.threads)
-    with free(options.device, slots=options.slots) as device:
+    with free(options.device, slots=options.slots, wanted=options.cards) as device:
         train(options.root, point, settings, row, torch.device(device), options.start)
 
 

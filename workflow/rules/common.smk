@@ -48,6 +48,21 @@ DECODED = (
     "trained_on",
 )
 
+ANNOTATED = (
+    "name",
+    "corpus",
+    "path",
+    "sha256",
+    "model",
+    "examples",
+    "scripts",
+    "unit",
+    "lengths",
+    "block",
+    "shares",
+    "split_seed",
+)
+
 # A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
 path = (
     ""
@@ -82,6 +97,8 @@ def settings_of(wildcards):
 
 def start_weights(wildcards):
     """Weights that a run begins from, where its method has a `start`."""
+    if folder := (plan.starting(config, point_of(wildcards)) or {}).get("folder"):
+        return [f"{folder}/adapter_model.safetensors"]
     starts = plan.starts_of(config, point_of(wildcards))
     return [f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" for start in starts[:1]]
 
@@ -96,12 +113,31 @@ def verbalizer_of(wildcards):
     return plan.dataset_row(config, wildcards.dataset).get("verbalizer") or []
 
 
+def words_of(wildcards):
+    """The same for a run, whose method may have words of its own."""
+    method = named(config["methods"], plan.parse(wildcards.method)[0], "method")
+    return method.get("verbalizer") or verbalizer_of(wildcards)
+
+
 def user_files(wildcards):
     """The files of a data set that lie at a path of their own: shipped, or the user's."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = prepared_row(wildcards)
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
-    return [path for path in paths if path]
+    return [path for path in [*paths, row.get("lexicon")] if path]
+
+
+def corpus_input(wildcards):
+    """The plain text that a data set is made from, where the scale names it."""
+    return plan.dataset_row(config, wildcards.dataset).get("path", [])
+
+
+def prepared_row(wildcards):
+    """The row of a data set; one that a model annotates is prepared from what the model wrote."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    if row.get("annotator") != "model":
+        return row
+    return {**row, "path": f"results/{wildcards.scale}/annotated/{row['name']}.parquet"}
 
 
 def class_folders(wildcards):
@@ -144,8 +180,14 @@ def raw_folder(wildcards):
 
 def dataset_json(wildcards):
     """The row of a data set with its cut, and with classes that it must have for a table's scores, as JSON."""
-    row, asked = plan.dataset_row(config, wildcards.dataset), blocks.classes_asked(SHOWN, wildcards.dataset)
+    row, asked = prepared_row(wildcards), blocks.classes_asked(SHOWN, wildcards.dataset)
     return as_json({**row, "asked": asked} if asked else row)
+
+
+def annotated_json(wildcards):
+    """What annotating a corpus needs of a data set's row, as JSON."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    return as_json({key: row[key] for key in ANNOTATED if key in row})
 
 
 def images_json(wildcards):
@@ -214,11 +256,26 @@ def folder_option(option, file):
     return f"{option} {shlex.quote(str(Path(str(file)).parent))}" if file else ""
 
 
+def cards_of(wildcards):
+    """Cards of a training job: what its backbone's row says; a recipe takes one."""
+    return plan.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
+
+
 def gpus(wildcards):
-    """Cards of a training job: none on a CPU, one elsewhere; `auto` follows this machine, or asks the cluster."""
-    if DEVICE == "auto" and LOCAL:
-        return min(1, CARDS)
-    return 0 if DEVICE == "cpu" else 1
+    """Slots of cards for a training job: none on a CPU; `auto` follows this machine, or asks the cluster.
+
+    A job of several cards takes them whole, as many as there are.
+    """
+    cards = cards_of(wildcards)
+    if DEVICE == "cpu" or DEVICE == "auto" and LOCAL and not CARDS:
+        return 0
+    return min(cards, CARDS) * SLOTS if LOCAL and cards > 1 else cards
+
+
+def host_mb(wildcards, attempt):
+    """Main memory of a training job: more where its backbone is laid over cards, which may leave it some."""
+    row = config["backbones"][wildcards.backbone]
+    return int(12000 + row.get("megabytes", 0) * ("device_map" in row)) * attempt
 
 
 def block_of(what, wildcards):

@@ -34,6 +34,31 @@ rule decode:
         " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
 
 
+# Pseudo-labels by a model are made from its probabilities, so that other thresholds annotate nothing again.
+rule annotate:
+    input:
+        corpus=ancient(corpus_input),
+    output:
+        "results/{scale}/annotated/{dataset}.parquet",
+    log:
+        "results/{scale}/logs/annotate/{dataset}.log",
+    priority: 3
+    conda:
+        "../../envs/torch.yaml"
+    resources:
+        device=DEVICE,
+        slots=SLOTS,
+        gpu=gpus,
+        mem_mb=lambda wildcards, attempt: 16000 * attempt,
+        runtime=lambda wildcards, attempt: 240 * attempt,
+    params:
+        row=annotated_json,
+        raw=raw_folder,
+    shell:
+        "python -m tailprompt.annotate --dataset {params.row:q} --data-dir null --raw {params.raw:q}"
+        " --out {output:q} --device {resources.device} --slots {resources.slots} > {log:q} 2>&1"
+
+
 rule prepare:
     input:
         verbalizer=verbalizer_of,

@@ -1,9 +1,9 @@
-"""Data sets as one canonical table: id, split, label (class id), and text and perhaps pair, or image (its row
-of the decoded array), with class names.
+"""Data sets as one canonical table: id, split, label (class id), and text and perhaps pair and choices (then
+the label is the place of the right one), or image (its row of the decoded array), with class names.
 
-A loader reads one source format into strings: split, text, pair, label, perhaps id, and the place of each
-row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut; so does
-`load_images` with a listing of decoded images.
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place
+of each row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut; so
+does `load_images` with a listing of decoded images.
 """
 
 from __future__ import annotations
@@ -18,14 +18,21 @@ import pyarrow.parquet as pq
 
 from tailprompt import files
 from tailprompt.data import checks
+from tailprompt.data.fewshot import load_c3, load_race, load_trees
 from tailprompt.data.longtail import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.splits import cut, stratified
-from tailprompt.data.tables import PLACE, SPLITS, load_table, read_separated, split_word
+from tailprompt.data.tables import CHOICES, LETTERS, PLACE, SPLITS, load_table, read_separated, split_word
+from tailprompt.data.unlabelled import (
+    load_next_sentence_choice,
+    load_next_sentence_pair,
+    load_pseudo_label,
+    load_unified_choice,
+)
 from tailprompt.errors import BadInput, known, named
 from tailprompt.template import pieces
 
 META = b"tailprompt"
-COLUMNS = ["id", "split", "label", "text", "pair", "image", "digest", "accepted"]
+COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
 
 
 def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
@@ -35,6 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    table = table[~table["label"].isin(row.get("left_out", []))]
     checks.texts(table, name)
     table = divided(numbered(table), row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
@@ -43,6 +51,8 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         verbalizer = read_words(words)
         checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
         classes, source = list(verbalizer["label"]), str(words)
+    elif CHOICES in table:
+        classes, source = list(LETTERS[: max(table[CHOICES].map(len))]), "the number of choices"
     else:
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
@@ -171,4 +181,11 @@ LOADERS = {
     "ctc": load_ctc,
     "msra": load_msra,
     "r52": load_r52,
+    "trees": load_trees,  # SST's parse trees
+    "race": load_race,
+    "c3": load_c3,
+    "next_sentence_pair": load_next_sentence_pair,
+    "next_sentence_choice": load_next_sentence_choice,
+    "pseudo_label": load_pseudo_label,
+    "unified_choice": load_unified_choice,
 }

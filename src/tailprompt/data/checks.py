@@ -7,12 +7,15 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.tables import PLACE, few
+from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, few
 from tailprompt.errors import BadInput, known
 
 
-def texts(table: pd.DataFrame, name: str) -> None:
-    """No text, second text, label or given id is empty, or blanks and control characters alone."""
+def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
+    """No text, second text, label or given id is empty, or blanks and control characters alone.
+
+    options: the most that a row may have.
+    """
     for column in [c for c in ("text", "pair", "label", "id") if c in table]:
         empty = table[column].map(invisible)
         refuse(
@@ -20,6 +23,26 @@ def texts(table: pd.DataFrame, name: str) -> None:
             empty,
             f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
         )
+    if CHOICES in table:
+        choices(table, name, options)
+
+
+def choices(table: pd.DataFrame, name: str, most: int) -> None:
+    """Options are two to `most`, and the label, where there is one, is the letter of one.
+
+    RACE has empty options and some that stand twice, so those are let through.
+    """
+    number = table[CHOICES].map(len)
+    few_or_many = ~number.between(2, most)
+    refuse(table, few_or_many, f"'{name}': {{n}} rows do not have 2 to {most} choices ({{places}})")
+    if LABEL not in table:
+        return
+    outside = [label not in [*LETTERS[:n]] for label, n in zip(table[LABEL], number, strict=True)]
+    refuse(
+        table,
+        pd.Series(outside, index=table.index),
+        f"'{name}': {{n}} rows have a label that is the letter of none of their choices ({{places}})",
+    )
 
 
 def invisible(text: str) -> bool:
@@ -45,7 +68,10 @@ def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "de
 
 
 def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trained: str = "train") -> None:
-    """Every label is a class, and no dev or test label is one that the split `trained` never has."""
+    """Every label is a class, and no dev or test label is one that the split `trained` never has.
+
+    Of texts with options, where it is a place, it may be.
+    """
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
     unknown = ~table["label"].isin(classes)
@@ -53,6 +79,8 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
     refuse(
         table, unknown, f"'{name}': {{n}} rows have a label that {source} does not name: {wrong} ({{places}})"
     )
+    if CHOICES in table:
+        return
     unseen = ~table["label"].isin(table.loc[table["split"] == trained, "label"])
     wrong = few([f"'{label}'" for label in sorted(set(table.loc[unseen, "label"]))])
     refuse(

@@ -8,6 +8,7 @@ import hashlib
 import lzma
 import re
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 from tailprompt.errors import BadInput, named
@@ -16,22 +17,27 @@ OPENERS = {".txt": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 HAN = re.compile(r"[㐀-鿿]")
 
 
-def documents(path: str | Path) -> Iterator[list[str]]:
+def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
     """The documents of a UTF-8 text file (.txt, or compressed .gz, .xz, .bz2), each a list of paragraphs.
 
-    Reads line by line, so a corpus of any size needs the memory of one document. Raises BadInput where the
-    file is missing, damaged or not UTF-8, with the line.
+    Reads line by line, so a corpus of any size needs the memory of one document. One of more than `longest`
+    characters is passed over. Raises BadInput where the file is missing, damaged or not UTF-8, with the line.
     """
-    path, paragraphs, line = Path(path), [], 0
+    path, paragraphs, characters, line = Path(path), [], 0, 0
     opener = named(OPENERS, path.suffix, f"ending of the corpus {path.name}")
     try:
         with opener(path, "rt", encoding="utf-8") as file:
             for line, text in enumerate(file, 1):  # noqa: B007
                 if text := text.strip():
-                    paragraphs.append(text)
-                elif paragraphs:
+                    characters += len(text)
+                    if characters <= longest:
+                        paragraphs.append(text)
+                    else:
+                        paragraphs = []
+                    continue
+                if paragraphs:
                     yield paragraphs
-                    paragraphs = []
+                paragraphs, characters = [], 0
     except UnicodeDecodeError as error:
         raise BadInput(f"corpus {path}: not UTF-8 after line {line} ({error.reason})") from None
     except (OSError, EOFError, lzma.LZMAError) as error:
@@ -52,10 +58,10 @@ def is_latin(document: list[str]) -> bool:
     return len(HAN.findall(text)) < len(text) / 100
 
 
-def kept(path: str | Path, scripts: str) -> Iterator[list[str]]:
-    """The documents in `scripts`: all, or latin (no Chinese)."""
+def kept(path: str | Path, scripts: str, *, longest: float = inf) -> Iterator[list[str]]:
+    """The documents in `scripts`: all, latin (no Chinese), or han (Chinese)."""
     keep = named(SCRIPTS, scripts, "scripts")
-    return filter(keep, documents(path))
+    return filter(keep, documents(path, longest=longest))
 
 
-SCRIPTS = {"all": lambda document: True, "latin": is_latin}
+SCRIPTS = {"all": lambda document: True, "latin": is_latin, "han": lambda document: not is_latin(document)}

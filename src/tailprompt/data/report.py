@@ -40,6 +40,7 @@ def describe(
         "majority": {split: round(max(n) / max(1, sum(n)), 4) for split, n in counts.items()},
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
+        **drawn(table, row),
         "sources": sources,
         **images,
         **judged(table, row),
@@ -53,7 +54,17 @@ def content(table: pd.DataFrame) -> pd.Series:
     """What makes two examples the same: their texts, or the digest of their pixels."""
     if "image" in table:
         return table["digest"]
-    return table["text"] + "\0" + table["pair"] if "pair" in table else table["text"]
+    parts = [table[column] for column in ("text", "pair") if column in table]
+    if "choices" in table:
+        parts.append(table["choices"].map("\0".join))
+    return parts[0].str.cat(parts[1:], sep="\0")
+
+
+def drawn(table: pd.DataFrame, row: dict) -> dict:
+    """The ids of the examples that a few-shot cut keeps of train and dev."""
+    if not {"shots", "total"} & row.get("cut", {}).keys():
+        return {}
+    return {"drawn": {split: list(table.loc[table["split"] == split, "id"]) for split in ("train", "dev")}}
 
 
 def judged(table: pd.DataFrame, row: dict) -> dict:

@@ -19,7 +19,8 @@ from filelock import FileLock
 from tqdm import tqdm
 
 from tailprompt import files
-from tailprompt.data.tables import plain
+from tailprompt.data import archives
+from tailprompt.data.tables import opened
 from tailprompt.errors import BadInput
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
@@ -51,7 +52,12 @@ def folder(text: str) -> Path | None:
 
 
 def stated(row: dict) -> dict[str, dict]:
-    """The files of a row, {key: {path | url, name, sha256}}; a bare string is a local path."""
+    """The files of a row, {key: {path | url, member, name, sha256}}; a bare string is a local path."""
+    if "corpus" in row and "path" not in row:
+        raise BadInput(
+            f"data set '{row['name']}' is made from corpora.{row['corpus']}, which this scale leaves open; "
+            "name it"
+        )
     given = row.get("files") or {"all": {k: row[k] for k in ("path", "sha256") if k in row}}
     given = {key: {"path": value} if isinstance(value, str) else value for key, value in given.items()}
     if not all("path" in entry or "url" in entry or "name" in entry for entry in given.values()):
@@ -63,7 +69,8 @@ def stated(row: dict) -> dict[str, dict]:
 
 def file_name(entry: dict) -> str:
     """The name of a file in a folder."""
-    return entry.get("name") or entry.get("url", entry.get("path", "")).rpartition("/")[2]
+    address = entry.get("member") or entry.get("url") or entry.get("path", "")
+    return entry.get("name") or address.rpartition("/")[2]
 
 
 def found(
@@ -73,14 +80,21 @@ def found(
     paths, digests = {}, {}
     for key, entry in stated(row).items():
         path = located(row, entry, data_dir) or downloaded(row, entry, raw, lock)
-        expected = entry.get("sha256") or locked(lock).get(entry.get("url", ""))
-        digest = hashlib.sha256(plain(path)).hexdigest()
+        # of an archive the lock knows the digest of the whole, not of its file
+        expected = entry.get("sha256") or ("member" not in entry and locked(lock).get(entry.get("url", "")))
+        digest = content_digest(path)
         if expected and digest != expected:
             raise BadInput(
                 f"{path}: SHA-256 is {digest}, expected {expected}; it is another version or damaged"
             )
         paths[key], digests[file_name(entry)] = path, digest
     return paths, digests
+
+
+def content_digest(path: Path) -> str:
+    """The SHA-256 of a file's (decompressed) content, read a piece at a time."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
@@ -108,9 +122,15 @@ def advice(entry: dict) -> str:
 
 
 def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
-    """The file in `raw`, downloaded if it is not there yet; its digest recorded if no one stated it."""
+    """The file in `raw`, downloaded if it is not there yet; its digest recorded if no one stated it.
+
+    A file that is published in an archive is taken out of it; the archive is downloaded once, and kept.
+    """
     path = Path(raw) / file_name(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if "member" in entry and not path.is_file():
+        archive = downloaded(row, {"url": entry["url"]}, raw, lock)
+        archives.extract(archive, entry["member"], path)
     with FileLock(path.with_name(f".{path.name}.lock")):  # cuts of one data set may be prepared at once
         if path.is_file():
             return path

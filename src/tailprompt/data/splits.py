@@ -54,9 +54,10 @@ def cut(table: pd.DataFrame, changes: dict, classes: int, *, draw: str = "digest
     """A smaller data set, rows in their old order.
 
     train, dev, test: that many rows of a split, in proportion to the classes, at least two of each or all
-    there are. shots: that many of each class in train and in dev, or all there are. imbalance: train counts
-    fall exponentially from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), or as in
-    `ldam` where that is the draw. sample: seed of the choice (0).
+    there are. shots: that many of each class in train and in dev, or all there are. total: that many rows of
+    train and of dev, evenly from the classes (PPT, section 2). imbalance: train counts fall exponentially
+    from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), or as in `ldam` where that is
+    the draw. sample: seed of the choice (0).
     """
     wrong = {k: v for k, v in changes.items() if isinstance(v, str) or v < (k != "sample")}
     if wrong:
@@ -81,6 +82,8 @@ def quota(counts: list[int], split: str, changes: dict) -> list[int] | None:
         return proportional(counts, changes[split], split)
     if "shots" in changes and split != "test":
         return [min(n, changes["shots"]) for n in counts]
+    if "total" in changes and split != "test":
+        return even(counts, changes["total"])
     if "imbalance" in changes and split == "train":
         return exponential(counts, changes["imbalance"])
     return None
@@ -103,6 +106,15 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
     for c in ids[: left - sum(whole)]:
         whole[c] += 1
     return [floor + n for floor, n in zip(least, whole, strict=True)]
+
+
+def even(counts: list[int], total: int) -> list[int]:
+    """`total` rows, or all there are, one of each class in turn; a class that has no more is passed over."""
+    kept = [0] * len(counts)
+    for _ in range(min(total, sum(counts))):
+        c = min((c for c, n in enumerate(counts) if kept[c] < n), key=lambda c: kept[c])
+        kept[c] += 1
+    return kept
 
 
 def exponential(counts: list[int], ratio: float) -> list[int]:

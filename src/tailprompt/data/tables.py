@@ -6,16 +6,21 @@ import csv
 import io
 import json
 import lzma
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.files import reading
 
-TEXT, PAIR, LABEL, ID, SPLIT, PLACE = "text", "pair", "label", "id", "split", "file:line"
+TEXT, PAIR, CHOICES, LABEL, ID, SPLIT, PLACE = "text", "pair", "choices", "label", "id", "split", "file:line"
+LETTERS = "ABCDEFGHIJKLMNOP"  # of the right option; PPT has sixteen at most
 PLAIN = str, bool, int, float
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
@@ -29,7 +34,8 @@ class WrongEncoding(BadInput):
 def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """One file a split (`paths` by split), or one for all (`paths["all"]`), with or without a split column.
 
-    Returns text, label, the place of each row and, where the row's `columns` names them, pair, id and split.
+    Returns text, label, the place of each row and, where the row's `columns` names them, pair, choices, id
+    and split. header: the columns of files without one. quotes: whether double quotes are quotes.
     """
     parts = []
     for name, path in paths.items():
@@ -38,14 +44,20 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
             **row.get("columns", {}),
             **(stated.get("columns", {}) if isinstance(stated, dict) else {}),
         }
-        given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING)
+        given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
         part = renamed(given, columns, path)
         if name == "all" and SPLIT not in columns:
-            unused_splits(given.drop(columns=list(columns.values()), errors="ignore"), path)
+            used = [name for names in columns.values() for name in listed(names)]
+            unused_splits(given.drop(columns=used, errors="ignore"), path)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def form(row: dict) -> dict:
+    """How a row says that its CSV and TSV files are written, beside their separator."""
+    return {key: row[key] for key in ("header", "quotes") if key in row}
 
 
 def unused_splits(table: pd.DataFrame, path: Path) -> None:
@@ -66,11 +78,43 @@ def split_word(value) -> str:
 def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     """The columns that `columns` maps (text and label by their own name if it does not), as strings."""
     columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
-    missing = [f"'{name}' (columns: {key})" for key, name in columns.items() if name not in table]
+    parts = [(key, name) for key, names in columns.items() for name in listed(names)]
+    missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
     if missing:
         have = known(set(table) - {PLACE})
         raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
-    return strings(table, columns, path)
+    plain = {key: name for key, name in columns.items() if key != CHOICES and isinstance(name, str)}
+    out = strings(table, plain, path)
+    for key in columns.keys() - plain.keys():
+        cells = offered(table, columns[key], path)
+        out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
+    return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+
+
+def listed(names: str | list[str]) -> list[str]:
+    """One name or several as a list."""
+    return [names] if isinstance(names, str) else names
+
+
+def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Series:
+    """The cells of several columns, or of one that holds lists, as lists of texts."""
+    if isinstance(names, list):
+        return strings(table, {name: name for name in names}, path)[names].apply(list, axis=1)
+    bad = ~table[names].map(
+        lambda cell: isinstance(cell, list | np.ndarray) and all(type(x) is str for x in cell)
+    )
+    if bad.any():
+        raise BadInput(
+            f"{path}: {bad.sum()} rows hold no list of texts in the column '{names}' "
+            f"({few(list(table[PLACE][bad]))}); several columns may be named instead"
+        )
+    return table[names].map(list)
+
+
+def lettered(label: str) -> str:
+    """The letter of an option, where the file has its place, from 0."""
+    places = {str(place): letter for place, letter in enumerate(LETTERS)}
+    return places.get(label, label)
 
 
 def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
@@ -101,15 +145,15 @@ def as_text(value) -> str:
     return str(value)
 
 
-def rows(path: Path, encoding: str, *, hint: str) -> pd.DataFrame:
+def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
     """All rows of a file, format by its name, with the place of each, `file:line`.
 
-    hint: how another encoding is stated, for messages.
+    hint: how another encoding is stated, for messages. form: header and quotes of CSV and TSV files.
     """
     kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
     read = named(READERS, kind, f"file format of {path},")
     try:
-        table = read(path, encoding)
+        table = read(path, encoding, **(form if kind in SEPARATORS else {}))
     except WrongEncoding as error:
         raise BadInput(f"{error}, or {hint}") from None
     if not len(table):
@@ -119,11 +163,17 @@ def rows(path: Path, encoding: str, *, hint: str) -> pd.DataFrame:
 
 def plain(path: Path) -> bytes:
     """A file's bytes, decompressed if its name ends in .xz."""
-    if path.suffix != ".xz":
-        return path.read_bytes()
+    with opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file to read bytes from, decompressed if its name ends in .xz."""
     try:
-        return lzma.decompress(path.read_bytes())
-    except lzma.LZMAError as error:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rb") as file:
+            yield file
+    except (lzma.LZMAError, EOFError) as error:
         raise BadInput(f"{path} is damaged or cut short ({error})") from None
 
 
@@ -144,9 +194,16 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
         ) from None
 
 
-def read_separated(path: Path, encoding: str, separator: str) -> pd.DataFrame:
-    """Rows of a CSV or TSV file with a header, double quotes as quotes."""
-    lines = separated_lines(path, encoding, separator)
+def read_separated(
+    path: Path, encoding: str, separator: str, *, header: list[str] | None = None, quotes: bool = True
+) -> pd.DataFrame:
+    """Rows of a CSV or TSV file, whose first line is the header unless one is given.
+
+    quotes: whether double quotes are quotes.
+    """
+    lines = separated_lines(path, encoding, separator, quotes=quotes)
+    if header:
+        lines = [(0, header), *lines]
     if not lines:
         raise BadInput(f"{path} is empty; it needs a header and rows")
     header = lines[0][1]
@@ -168,10 +225,14 @@ def named_once(header: list[str], path: Path) -> None:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
 
 
-def separated_lines(path: Path, encoding: str, separator: str) -> list[tuple[int, list[str]]]:
+def separated_lines(
+    path: Path, encoding: str, separator: str, *, quotes: bool = True
+) -> list[tuple[int, list[str]]]:
     """(line number, fields) of every line that is not blank."""
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(io.StringIO(decoded(path, encoding), newline=""), delimiter=separator)
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    text = io.StringIO(decoded(path, encoding), newline="")
+    reader = csv.reader(text, delimiter=separator, quoting=quoting)
     lines, start = [], 1
     try:
         for fields in reader:
@@ -244,10 +305,9 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
+SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 READERS = {
-    "csv": lambda path, encoding: read_separated(path, encoding, ","),
-    "tsv": lambda path, encoding: read_separated(path, encoding, "\t"),
-    "txt": lambda path, encoding: read_separated(path, encoding, "\t"),
+    **{kind: partial(read_separated, separator=mark) for kind, mark in SEPARATORS.items()},
     "json": read_json,
     "jsonl": read_json,
     "parquet": read_parquet,

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt import records
-from tailprompt.errors import BadInput
 from tailprompt.figures import style
 
 BINS = 7
@@ -19,8 +18,7 @@ TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
 
 def score_by_frequency(root: Path, spec: dict) -> Figure:
     """A panel for each data set, a line for each method; `metric` recall is the accuracy of a class."""
-    if len(spec["methods"]) > len(style.LINES):
-        raise BadInput(f"figure {spec['name']}: at most {len(style.LINES)} methods can be told apart")
+    looks = style.looks(spec)
     reports = records.reports(root, spec)
     table = records.scores(records.runs(root, spec))
     metric = spec.get("metric", "f1")
@@ -28,7 +26,7 @@ def score_by_frequency(root: Path, spec: dict) -> Figure:
     means = table.groupby(["dataset", "method", "group"]).value.mean()
     figure, axes = style.panels(len(reports), 2, 2.5, sharey=True)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
-        for look, method in zip(style.LINES, spec["methods"], strict=False):
+        for method, look in looks:
             key = (dataset, method["name"])
             if key in means.index.droplevel("group"):
                 line(panel, means[key], report, look, style.title(method["title"]))

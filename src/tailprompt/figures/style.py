@@ -13,6 +13,8 @@ from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
+from tailprompt.errors import BadInput  # noqa: E402
+
 WIDTH = 6.3  # inches: the text of an A4 page
 HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
 INK, FAINT = "#222222", "#999999"
@@ -52,6 +54,13 @@ def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, li
     for spare in axes[count:]:
         spare.set_axis_off()
     return figure, axes[:count]
+
+
+def looks(spec: dict) -> list[tuple[dict, dict]]:
+    """(method, line and mark) of each method of a figure's block; raises BadInput for more than there are."""
+    if len(spec["methods"]) > len(LINES):
+        raise BadInput(f"figure {spec['name']}: at most {len(LINES)} methods can be told apart")
+    return list(zip(spec["methods"], LINES, strict=False))
 
 
 def counts(axis: Axis) -> None:

@@ -36,7 +36,7 @@ NOT_RUN = "not run"
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """A row for each claim over all data sets and on each; Holm's correction over the former."""
-    found = records.runs(root, spec)
+    found, _, _ = records.taken(root, spec)
     reports = records.reports(root, spec)
     evidence = {
         dataset: gather(found[found.dataset == dataset], spec, reports[dataset]) for dataset in reports
@@ -49,7 +49,7 @@ def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     decided = [judge.verdict(row.p_holm, row.speaks_for) for row in long[overall].itertuples()]
     long.loc[overall, "verdict"] = decided
     long = long.drop(columns="speaks_for")
-    made = layout(long, spec, reports, records.mixtures(found))
+    made = layout(long, spec, reports, [*chosen(spec), *records.mixtures(found)])
     return long, made, made
 
 
@@ -201,6 +201,14 @@ def printed_of(rows: pd.DataFrame, claim: dict, column: str) -> pd.Series:
         for name in (claim["metric"], claim.get("beyond"))
     )
     return metric - beyond if "beyond" in claim else metric
+
+
+def chosen(spec: dict) -> list[str]:
+    """What was chosen on dev before anything was compared."""
+    if "choose" not in spec:
+        return []
+    over, by = spec["choose"]["over"], spec["choose"]["by"]
+    return [f"Of each method on each data set the {over} with the best mean dev {by}."]
 
 
 def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -> Sheet:

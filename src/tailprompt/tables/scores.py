@@ -32,7 +32,7 @@ TESTED = ("gain", "low", "high", "p")
 
 def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """The table's numbers (points), laid out by metric for LaTeX and by data set for Markdown."""
-    found, table, chosen = taken(root, spec)
+    found, table, chosen = records.taken(root, spec)
     reports, printed = records.reports(root, spec), records.reported(spec["paper"])
     parts = [ours(table, found, spec)]
     if "parameters" in spec:
@@ -52,18 +52,6 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
         layout(long, measures, names, shown, notes, outer) for outer in ("metric", "dataset")
     )
     return long, by_metric if len(reports) > 1 else by_dataset, by_dataset
-
-
-def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
-    """The runs of a block and their scores; of those that `choose` tries the best on dev, and which it is."""
-    found = records.runs(root, spec)
-    table = records.scores(found)
-    if "choose" not in spec:
-        return found, table, {}
-    chosen = records.choose(table, spec["choose"]["by"])
-    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
-    scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
-    return found[kept], table[scored], chosen
 
 
 def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:

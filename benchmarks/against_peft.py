@@ -1,0 +1,147 @@
+"""Prompt tuning by our loop beside peft in Trainer of transformers: one model, data set, batch and run.
+
+Both train 100 soft prompt vectors before the shipped T5, frozen, on the demo's data in float32 on the same
+device, with AdamW, clipping, the loss over the whole vocabulary at the answer, and padding to the longest of
+a batch. Turns alternate, and medians are printed.
+
+Needs peft and accelerate, which Trainer asks for, and the demo's data (`make demo`).
+
+    PYTHONPATH=src python benchmarks/against_peft.py --steps 20 --turns 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+
+import torch
+from peft import PromptTuningConfig, get_peft_model
+from torch.nn.functional import cross_entropy
+from transformers import T5ForConditionalGeneration, Trainer, TrainingArguments
+
+from tailprompt import backbones, blocks, data
+from tailprompt.compose import compose, encode_rows
+from tailprompt.config import load
+from tailprompt.loop import fit
+from tailprompt.samplers import shuffled
+
+ROW = {"family": "t5", "path": "workflow/resources/backbones/t5-mini"}
+FIRST = 50  # an ordinary token: class c is answered with token FIRST + c
+
+
+def answers(classes: int) -> list[list[int]]:
+    """A token for each class; which one does not matter to speed."""
+    return [[FIRST + c] for c in range(classes)]
+
+
+def ours(rows, classes: int, settings: dict, device: torch.device) -> float:
+    """Seconds of our loop."""
+    backbone = backbones.load(ROW)
+    model = compose(backbone, settings, words=answers(classes), texts=()).to(device)
+    examples = encode_rows(rows, backbone, settings).to(device)
+    dev = encode_rows(rows.head(2), backbone, settings).to(device)
+    begun = time.perf_counter()
+    fit(
+        model,
+        examples,
+        dev,
+        loss=lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"),
+        sampler=shuffled,
+        judge=lambda logits, labels: {"f1": 0.0},
+        select="f1",
+        seed=0,
+        lr=1e-2,
+        batch=settings["batch"],
+        epochs=1,
+        patience=1,
+    )
+    synchronize(device)
+    return time.perf_counter() - begun
+
+
+def pefts(rows, classes: int, settings: dict, device: torch.device) -> float:
+    """Seconds of Trainer.train on the same token ids."""
+    backbone = backbones.load(ROW)
+    model = T5ForConditionalGeneration.from_pretrained(ROW["path"], dtype=torch.float32)
+    length = settings["soft_length"]
+    model = get_peft_model(model, PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=length))
+    examples = encode_rows(rows, backbone, settings)
+    asked = torch.tensor([0, backbones.sentinel(backbone.tokenizer)])
+
+    def collate(chosen: list[dict]) -> dict[str, torch.Tensor]:
+        inputs, labels = examples.batch(torch.tensor([row["index"] for row in chosen]))
+        return {
+            "input_ids": inputs["input_ids"],
+            "attention_mask": inputs["attention_mask"],
+            "decoder_input_ids": asked.expand(len(labels), -1),
+            "labels": torch.stack([torch.full_like(labels, -100), FIRST + labels], dim=1),
+        }
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder,
+            per_device_train_batch_size=settings["batch"],
+            num_train_epochs=1,
+            learning_rate=1e-2,
+            use_cpu=device.type == "cpu",
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            logging_strategy="no",
+            remove_unused_columns=False,
+        )
+        rows_by_index = [{"index": i} for i in range(len(rows))]
+        trainer = Trainer(model, arguments, train_dataset=rows_by_index, data_collator=collate)
+        begun = time.perf_counter()
+        trainer.train()
+        synchronize(device)
+        return time.perf_counter() - begun
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    device = torch.device(options.device)
+    config = load(["config/demo.yaml"])
+    methods = config["methods"]
+    settings = {**methods["default"], **methods["default_text"], **methods["pt"], "batch": options.batch}
+    settings |= {"decoding": "open", "form": "ssc", "language": "en", "max_length": 64}
+    dataset = next(point.dataset for point in blocks.all_points(config) if point.protocol == "glee")
+    table, classes = data.read(f"results/demo/data/{dataset}.parquet")
+    rows = table[table["split"] == "train"].head(options.steps * options.batch)
+    times = {"ours": [], "peft": []}
+    for turn in range(options.turns + 1):  # the first warms up
+        for name, run in (("ours", ours), ("peft", pefts)):
+            seconds = run(rows, len(classes), settings, device)
+            times[name] += [seconds] if turn else []
+    speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
+    where = (
+        torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
+    )
+    print(
+        json.dumps(
+            {"device": where, "threads": options.threads, "torch": torch.__version__, "seconds": times}
+        )
+    )
+    print(f"ours {speed['ours']:.1f} examples/s, peft {speed['peft']:.1f} examples/s")
+    print(f"ratio {speed['ours'] / speed['peft']:.2f} (ours over peft)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Files inside zip and tar archives, found by the end of their path."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailprompt import files
+from tailprompt.data.tables import few
+from tailprompt.errors import BadInput
+
+BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError)
+
+
+def extract(archive: Path, member: str, path: Path) -> None:
+    """Write the one file of `archive` whose path ends in `member` to `path`, whole."""
+    try:
+        with zipfile.ZipFile(archive) if zipfile.is_zipfile(archive) else tarfile.open(archive) as opened:
+            names = opened.namelist() if isinstance(opened, zipfile.ZipFile) else opened.getnames()
+            found = [name for name in names if f"/{name}".endswith(f"/{member}")]
+            if len(found) != 1:
+                there = f"has {len(found)} files {member}; it has {few(sorted(names))}"
+                raise BadInput(f"{archive} {there}")
+            take = opened.open if isinstance(opened, zipfile.ZipFile) else opened.extractfile
+            with take(found[0]) as source, files.whole(path) as temporary:
+                with open(temporary, "wb") as target:
+                    shutil.copyfileobj(source, target)
+    except BROKEN as error:
+        raise BadInput(
+            f"{archive} is damaged or cut short ({error}); remove it to have it fetched again"
+        ) from None
+
+
+def texts(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of each file in a tar archive, in the order of the archive."""
+    try:
+        with tarfile.open(archive) as opened:
+            for entry in opened:
+                if entry.isfile():
+                    yield entry.name, opened.extractfile(entry).read()
+    except BROKEN as error:
+        raise BadInput(f"{archive} is damaged or cut short ({error})") from None

@@ -1,0 +1,317 @@
+"""Self-supervised data sets from plain text, with which a prompt is pre-trained (PPT, section 3.2).
+
+Documents are read in blocks, so that a corpus of any size needs the memory of two blocks and of the examples
+that are asked for. Which units of text become examples follows from a digest of the document, the place in
+it and a seed, and each draws from a generator of its own: more examples contain the fewer. A document is
+in one split, by a digest of its text. Lengths are in words, a Chinese character counting as one: tokens are
+cut where the tokenizer is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.data.corpus import is_held_out, kept
+from tailprompt.data.sentiment import ANNOTATORS, accepted
+from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
+from tailprompt.errors import BadInput, named
+from tailprompt.files import read_parquet
+
+BLOCK = 1000  # documents
+EXAMPLES = 100_000
+SHARES = {"dev": 0.05, "test": 0.001}  # as released
+LONGEST = 5_000_000  # characters of a document, as released
+WORD = re.compile(r"[㐀-鿿]|[^\s㐀-鿿]+")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+SINGLE, SINGLE_LENGTH, CLASSES = 11, 256, "12345"  # characters at least, words at most, stars
+CANDIDATES = 4
+LEAST_WORDS = 5  # of a unit that is one of a pair
+COPIES = 4  # documents that wrong options come from (the released code shuffles the corpus four times)
+PAIR_LENGTH = 512
+
+# words of the query, words of an option, wrong options from the query's own document; as released, in tokens
+CHOICE = (389, 86, 1)
+UNIFIED = {
+    **dict.fromkeys((2, 3, 4), (400, 50, 1)),
+    5: (400, 40, 1),
+    6: (300, 40, 1),
+    7: (250, 30, 2),
+    **dict.fromkeys((8, 9), (200, 30, 2)),
+    10: (150, 20, 2),
+    **dict.fromkeys(range(11, 17), (150, 20, 3)),
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of text in its block of documents, with a generator of its own."""
+
+    block: list[list[str]]
+    document: int
+    place: int
+    chance: random.Random
+
+    @property
+    def text(self) -> str:
+        return self.own[self.place]
+
+    @property
+    def own(self) -> list[str]:
+        """The units of its document."""
+        return self.block[self.document]
+
+    def neighbours(self) -> list[str]:
+        """The units just before and after it."""
+        return [self.own[at] for at in (self.place - 1, self.place + 1) if 0 <= at < len(self.own)]
+
+    def apart(self) -> list[str]:
+        """The units of its document that are not next to it."""
+        return [text for at, text in enumerate(self.own) if abs(at - self.place) > 1]
+
+    def elsewhere(self, count: int) -> list[str]:
+        """`count` units of other documents, spread over `COPIES` of them; fewer where those are short."""
+        others = [number for number in range(len(self.block)) if number != self.document]
+        others = self.chance.sample(others, min(COPIES, count, len(others)))
+        shares = [count // len(others) + (n < count % len(others)) for n in range(len(others))]
+        drawn = [
+            self.chance.sample(self.block[number], min(share, len(self.block[number])))
+            for number, share in zip(others, shares, strict=True)
+        ]
+        return [text for part in drawn for text in part]
+
+
+@dataclass
+class Lowest:
+    """The examples with the `size` lowest keys of all that are offered."""
+
+    size: int
+    found: dict[int, dict] = field(default_factory=dict)
+    heap: list[int] = field(default_factory=list)
+
+    def wants(self, key: int) -> bool:
+        """Whether an example of this key would stay; the same one does not stay twice."""
+        return key not in self.found and (
+            len(self.heap) < self.size or (self.size > 0 and key < -self.heap[0])
+        )
+
+    def add(self, key: int, example: dict) -> None:
+        """Keep an example that is wanted."""
+        self.found[key] = example
+        heapq.heappush(self.heap, -key)
+        if len(self.heap) > self.size:
+            del self.found[-heapq.heappop(self.heap)]
+
+
+def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Pairs of units (PPT, section 3.2.1): 2 next to each other, 1 of one document, 0 of two; a third each.
+
+    Pairs of which one text is over a hundred times as long as the other are left out, as released.
+    """
+    cut = max(1, round(PAIR_LENGTH * row.get("lengths", 1.0)))
+
+    def example(unit: Unit) -> dict | None:
+        label = unit.chance.randrange(3)
+        if label == 0:
+            found = unit.elsewhere(1)
+        else:
+            found = [unit.chance.choice(unit.neighbours() if label == 2 else unit.apart())]
+        if not found or found[0] in ([unit.text] if label == 2 else [unit.text, *unit.neighbours()]):
+            return None
+        other = found[0]
+        if not 0.01 <= len(unit.text) / len(other) <= 100:
+            return None
+        return {TEXT: shortened(unit.text, cut), PAIR: shortened(other, cut), LABEL: str(label)}
+
+    return collected(paths, row, example, units=5, least=5, words=LEAST_WORDS)
+
+
+def load_next_sentence_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Six options (PPT, section 3.2.2): a unit next to the query, one of its document, four of others."""
+    share = row.get("lengths", 1.0)
+    return collected(paths, row, lambda unit: options(unit, 6, CHOICE, share), units=5, least=10)
+
+
+def load_unified_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Two to sixteen options (PPT, section 3.3): the more, the shorter they are."""
+    share = row.get("lengths", 1.0)
+
+    def example(unit: Unit) -> dict | None:
+        count = unit.chance.randint(min(UNIFIED), max(UNIFIED))
+        return options(unit, count, UNIFIED[count], share)
+
+    return collected(paths, row, example, units=6, least=10)
+
+
+def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float) -> dict | None:
+    """The query and its `count` options in random order; none where two would read the same.
+
+    Nothing but the right option may be a unit next to the query, or the query itself.
+    """
+    query, option, same = lengths
+    query, option = max(1, round(query * share)), max(1, round(option * share))
+    right = shortened(unit.chance.choice(unit.neighbours()), option)
+    inside = unit.chance.sample(unit.apart(), same)
+    outside = unit.elsewhere(count - 1 - same) if count - 1 > same else []
+    wrong = [shortened(text, option) for text in inside + outside]
+    taken = {shortened(text, option) for text in [unit.text, *unit.neighbours()]}
+    if len({*wrong} - taken) < count - 1 or right == shortened(unit.text, option):
+        return None
+    place = unit.chance.randrange(count)
+    choices = [*wrong[:place], right, *wrong[place:]]
+    return {TEXT: shortened(unit.text, query), CHOICES: choices, LABEL: LETTERS[place]}
+
+
+def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Single units with the sentiment, 1 to 5, that an annotator is sure of (PPT, section 3.2.3).
+
+    As many of each class as there are, up to a fifth: the released code takes them as they come. What a
+    model has annotated (stage annotate) is read from its file.
+    """
+    if row.get("annotator") == "model":
+        return annotated(paths["all"], row)
+    annotate, cut = named(ANNOTATORS, row.get("annotator", "vader"), "annotator")(row), single_length(row)
+
+    def example(unit: Unit) -> dict | None:
+        text = shortened(unit.text, cut)
+        label = accepted(annotate(text))
+        return None if label is None else {TEXT: text, LABEL: str(label + 1)}
+
+    return collected(paths, row, example, units=1, least=SINGLE, classes=CLASSES)
+
+
+def single_length(row: dict) -> int:
+    """Words of a single unit."""
+    return max(1, round(SINGLE_LENGTH * row.get("lengths", 1.0)))
+
+
+def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """Units for a model to annotate, `CANDIDATES` times as many as examples are asked for."""
+    cut, many = single_length(row), {**row, "examples": CANDIDATES * row.get("examples", EXAMPLES)}
+    return collected(
+        paths, many, lambda unit: {TEXT: shortened(unit.text, cut), LABEL: None}, units=1, least=SINGLE
+    )
+
+
+def annotated(path: Path, row: dict) -> pd.DataFrame:
+    """The examples among annotated candidates (split, id, text, probabilities), the first of each class."""
+    table = read_parquet(path, SPLIT, ID, TEXT, "probabilities")
+    labels = table.pop("probabilities").map(accepted)
+    table = table[labels.notna()].assign(**{LABEL: [CLASSES[int(c)] for c in labels.dropna()]})
+    place = table.groupby([SPLIT, LABEL]).cumcount()
+    return table[place < table[SPLIT].map(quotas(row)) // len(CLASSES)].reset_index(drop=True)
+
+
+def collected(
+    paths: dict[str, Path],
+    row: dict,
+    example: Callable[[Unit], dict | None],
+    *,
+    units: int,
+    least: int,
+    words: int = 1,
+    classes: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The `examples` of a corpus, shares of them dev and test.
+
+    units: a document has at least so many, each of `least` characters and `words` words. classes: where they
+    are given, each has an equal part of the examples. Raises BadInput where a split would have none.
+    """
+    found = {
+        split: {label: Lowest(size // len(classes or [None])) for label in classes or [None]}
+        for split, size in quotas(row).items()
+    }
+    seed, number = row.get("split_seed", 0), 0
+    for block in blocks(documents(paths["all"], row, units, least, words), row.get("block", BLOCK)):
+        number += len(block)
+        for at, document in enumerate(block):
+            lowest = found[split_of(document, row)]
+            for place, key in enumerate(keys(document, seed)):
+                if any(each.wants(key) for each in lowest.values()):
+                    keep(lowest, key, example(Unit(block, at, place, random.Random(key))))
+    rows = [
+        {SPLIT: split, ID: f"{split}-{key:016x}", **part}
+        for split, lowest in found.items()
+        for key, part in sorted((key, part) for each in lowest.values() for key, part in each.found.items())
+    ]
+    if empty := sorted(found.keys() - {each[SPLIT] for each in rows}):
+        raise BadInput(
+            f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; {number} documents "
+            f"have {units} or more texts of {least} or more characters; name a larger corpus"
+        )
+    return pd.DataFrame(rows)
+
+
+def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
+    """Keep the example of a unit, if there is one and those of its class want it."""
+    if made and (each := lowest.get(made[LABEL], lowest.get(None))).wants(key):
+        each.add(key, made)
+
+
+def quotas(row: dict) -> dict[str, int]:
+    """Examples of each split."""
+    total, shares = row.get("examples", EXAMPLES), {**SHARES, **row.get("shares", {})}
+    held_out = {split: max(1, round(share * total)) for split, share in shares.items()}
+    return {"train": total - sum(held_out.values()), **held_out}
+
+
+def split_of(document: list[str], row: dict) -> str:
+    """The split of a document, by its own text."""
+    shares = {**SHARES, **row.get("shares", {})}
+    if is_held_out(document, shares["test"]):
+        return "test"
+    return "dev" if is_held_out(document, shares["test"] + shares["dev"]) else "train"
+
+
+def keys(document: list[str], seed: int) -> Iterator[int]:
+    """A key of each unit of a document: the same text has the same ones, wherever it stands."""
+    start = hashlib.blake2b("\n".join([str(seed), *document]).encode(), digest_size=8)
+    for place in range(len(document)):
+        unit = start.copy()
+        unit.update(f"\0{place}".encode())
+        yield int.from_bytes(unit.digest())
+
+
+def documents(path: Path, row: dict, units: int, least: int, words: int) -> Iterator[list[str]]:
+    """The documents of a corpus as lists of units that are long enough; those with too few are left out."""
+    divide = named(UNITS, row.get("unit", "line"), "unit")
+    for document in kept(path, row.get("scripts", "all"), longest=LONGEST):
+        found = [text for text in divide(document) if len(text) >= least and worded(text) >= words]
+        if len(found) >= units:
+            yield found
+
+
+def sentences(document: list[str]) -> list[str]:
+    """The sentences of a document: they end in a full stop, question or exclamation mark."""
+    return [text for line in document for part in SENTENCE.split(line) if (text := part.strip())]
+
+
+def blocks(stream: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
+    """Documents by `size`; a last block that is smaller goes with the one before it."""
+    block = list(islice(stream, size))
+    while len(following := list(islice(stream, size))) == size:
+        yield block
+        block = following
+    yield block + following
+
+
+def worded(text: str) -> int:
+    """Words of a text, counted up to what a unit needs."""
+    return sum(1 for _ in islice(WORD.finditer(text), LEAST_WORDS))
+
+
+def shortened(text: str, words: int) -> str:
+    """The first words of a text."""
+    *_, last = islice(WORD.finditer(text), words)
+    return text[: last.end()]
+
+
+UNITS = {"line": list, "sentence": sentences}

@@ -1,0 +1,42 @@
+"""`tailprompt export RUN FOLDER`: the trained soft prompt of a run as an adapter that peft loads.
+
+The other way, a method with `start: {folder: FOLDER}` begins from such an adapter.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from safetensors.torch import load_file
+
+from tailprompt import adapter
+from tailprompt.errors import BadInput, named, stage
+from tailprompt.files import keyed, read_json, reading
+
+
+def export(run: Path, folder: Path) -> None:
+    """Write the prompt of a finished run to `folder`; raises BadInput for a run that trained none."""
+    about = read_json(run / "run.json", "settings", "backbone")
+    settings = keyed(about["settings"], f"settings of {run}", "tuner")
+    if settings["tuner"] != "soft_prompt":
+        raise BadInput(
+            f"{run} has tuner: {settings['tuner']}; only runs with tuner: soft_prompt can be exported"
+        )
+    path = run / "weights.safetensors"
+    with reading(path):
+        prompt = named(load_file(path), "body.prompt", f"tensor in {path},")
+    adapter.write(folder, settings["soft_scale"] * prompt, keyed(about["backbone"], "its backbone", "family"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the adapter goes")
+    options = parser.parse_args()
+    export(options.run, options.folder)
+    print(options.folder)
+
+
+if __name__ == "__main__":
+    stage(main)
