@@ -244,7 +244,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
         (
-            {"make": dict.fromkeys(("glee", "lpt"), {"tables": [], "figures": []})},
+            {"make": dict.fromkeys(("glee", "lpt", "ppt"), {"tables": [], "figures": []})},
             ["make asks for no table"],
         ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),

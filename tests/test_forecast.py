@@ -17,7 +17,7 @@ def scale(file):
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("config/paper.yaml"), tmp_path)
-    assert "988 runs, 0 of them done" in text and "2.11 GB of weights" in text and "by rule" in text
+    assert "4501 runs, 0 of them done" in text and "182.29 GB of weights" in text and "by rule" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
 
 
