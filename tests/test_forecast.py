@@ -19,6 +19,7 @@ def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("config/paper.yaml"), tmp_path)
     assert "4501 runs, 0 of them done" in text and "182.29 GB of weights" in text and "by rule" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
+    assert "to name as files of plain text: corpora.text" in text
 
 
 def test_the_cards_of_a_large_backbone_are_said(tmp_path):

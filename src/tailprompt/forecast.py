@@ -33,6 +33,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
+        *unnamed(config, datasets),
         *cards(config, backbones),
         *hours(config, points, done, root),
     ]
@@ -114,6 +115,14 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
         f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
+
+
+def unnamed(config: dict, datasets: list[str]) -> list[str]:
+    """The corpora that data sets are made from and that the scale leaves open."""
+    rows = [config["datasets"][plan.parse(dataset)[0]] for dataset in datasets]
+    wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
+    absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
+    return [f"to name as files of plain text: corpora.{name}" for name in absent]
 
 
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
