@@ -157,6 +157,9 @@ def test_rows_whose_label_is_left_out_do_not_count(tmp_path):
     rows = [{"text": f"t {n}", "label": "-ab"[n % 3]} for n in range(60)]
     table, classes = data.load({**ROW, "left_out": ["-"]}, {"all": lines(tmp_path / "a.jsonl", rows)})
     assert len(table) == 40 and classes == ["a", "b"]
+    table, classes = data.load({**ROW, "only": ["-", "b"]}, {"all": tmp_path / "a.jsonl"})
+    assert len(table) == 40 and classes == ["-", "b"]
+    refused({"all": tmp_path / "a.jsonl"}, "only names c, d,", "no row", only=["a", "d", "c"])
 
 
 # archives

@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tailprompt import __main__, blocks, config, plan
 from tailprompt.errors import BadInput
-from tailprompt.forecast import forecast
+from tailprompt.forecast import by_rule, forecast
 
 
 def scale(file):
@@ -36,14 +37,25 @@ def test_the_demo_downloads_nothing():
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("config/demo.yaml")
     points = blocks.all_points(demo)
-    done = [next(point for point in points if point.protocol == protocol) for protocol in ("glee", "lpt")]
+    done = list({point.dataset: point for point in points}.values())
     for point in done:
         run = tmp_path / "results/demo/runs" / point.path
         run.mkdir(parents=True)
         about = {"seconds": 3600.0, "settings": plan.settings(demo, point)}
         (run / "run.json").write_text(json.dumps(about))
     text = forecast(demo, tmp_path)
-    assert "2 of them done" in text and f"time: {len(points) - 2:.1f} hours" in text and "by rule" not in text
+    assert "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by rule" not in text
+
+
+def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
+    demo = scale("config/demo.yaml") | {"scale": "nothing-is-done"}
+    points = {point.dataset: point for point in blocks.all_points(demo)}
+
+    def an_epoch(dataset):
+        seconds = by_rule(demo, points[dataset], Path("."))
+        return seconds / plan.settings(demo, points[dataset])["epochs"]
+
+    assert an_epoch("prompts-single") / an_epoch("debian-topics@total=32") == pytest.approx(2400 / 32)
 
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):

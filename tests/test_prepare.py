@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from tailprompt import data, plan
-from tailprompt.data import report, shifted
+from tailprompt.data import corpus, report, shifted
+from tailprompt.data.unlabelled import sentences
 from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
@@ -187,7 +188,7 @@ def test_downloads_are_pinned_to_a_commit_or_a_digest():
 
 
 def test_rows_that_are_not_the_papers_data_say_so():
-    theirs = {*GLEE, *PPT, *UNLABELLED, "debian-sections"}
+    theirs = {*GLEE, *PPT, *UNLABELLED, "debian-sections", "debian-topics"}
     assert all(ROWS[name].get("note") for name in set(TEXTS) - theirs)
     assert ROWS["cifar100-resplit"]["note"]
 
@@ -197,6 +198,14 @@ def test_images_have_no_head_and_tail_and_no_class_is_missing(name):
     row = ROWS[name]
     assert row["threshold"] is None and ("classes" in row or "trained_on" in row)
     assert ("trained_on" in row) == (row["loader"] in shifted.LISTINGS)
+
+
+def test_the_corpus_that_ships_holds_sentences_of_the_shipped_sets_training_texts():
+    shipped = pd.read_parquet("workflow/resources/data/debian_sections.parquet")
+    told = {split: set(sentences(part.text)) for split, part in shipped.groupby("split")}
+    documents = list(corpus.documents("workflow/resources/data/debian_descriptions.txt.xz"))
+    assert len(documents) == 2000 and min(map(len, documents)) == 5
+    assert {line for document in documents for line in document} <= told["train"]
 
 
 def test_the_demo_cut_of_the_shipped_set_keeps_every_class_and_the_long_tail(tmp_path):

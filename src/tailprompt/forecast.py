@@ -84,9 +84,10 @@ def by_rule(config: dict, point: plan.Point, root: Path) -> float:
     settings = plan.settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
-    cut = plan.dataset_row(config, point.dataset)["cut"]
-    assumed = cut.get("total", cut.get("train", ROWS))
-    rows = read_json(report, "rows")["rows"]["train"] if report.is_file() else assumed
+    row = plan.dataset_row(config, point.dataset)
+    told = {**row, **row["cut"]}
+    stated = next((told[key] for key in ("train", "total", "examples") if key in told), ROWS)
+    rows = read_json(report, "rows")["rows"]["train"] if report.is_file() else stated
     tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
     return 6 * parameters * tokens / (THREAD * config["threads"] if config["device"] == "cpu" else CARD)
 

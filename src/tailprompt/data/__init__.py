@@ -42,7 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
-    table = table[~table["label"].isin(row.get("left_out", []))]
+    table = chosen(table, row)
     checks.texts(table, name)
     table = divided(numbered(table), row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
@@ -57,6 +57,18 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
     return finished(table, row, classes, source), classes
+
+
+def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
+    """The rows whose labels a data set's row does not leave out, and names where it says `only`.
+
+    Raises BadInput where no row has a label that `only` names.
+    """
+    labels, only = table["label"], row.get("only")
+    if absent := set(only or ()) - set(labels):
+        raise BadInput(f"'{row['name']}': only names {known(absent)}, which no row has for a label")
+    taken = labels.isin(only) if only else labels.notna()
+    return table[taken & ~labels.isin(row.get("left_out", []))]
 
 
 def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
