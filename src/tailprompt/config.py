@@ -15,7 +15,7 @@ import yaml
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
 
-from tailprompt import blocks, plan, tuning
+from tailprompt import blocks, plan, recipes, tuning
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json
 from tailprompt.patterns import pattern_of
@@ -62,6 +62,7 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check(config, layers, str(Path(root, SCHEMAS)))
     check_names(config, layers)
     check_claims(config, layers)
+    recipes.check(config["pretraining"])
     return config
 
 
