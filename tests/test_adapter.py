@@ -91,6 +91,31 @@ def test_a_run_is_exported_and_starts_another(tmp_path):
     assert set(load_file(again / "weights.safetensors")) == {"body.prompt", "class_vectors"}
 
 
+def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
+    run = toy.run(tmp_path, "default_text", **SOFT)
+    for taken in (run, tmp_path):
+        with pytest.raises(BadInput, match="is there and not empty; name another folder"):
+            export(run, taken)
+    with pytest.raises(BadInput, match="is not the folder of a finished run: it has no run.json"):
+        export(tmp_path, tmp_path / "adapter")
+    assert not (tmp_path / "adapter").exists()
+
+
+@pytest.mark.parametrize("length", ["x", 0, 4, None])
+def test_an_adapter_has_as_many_vectors_as_it_says(length, tmp_path):
+    adapter.write(tmp_path, torch.zeros(3, 16), toy.ROW)
+    config = tmp_path / "adapter_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"num_virtual_tokens": length}))
+    with pytest.raises(BadInput, match=f"num_virtual_tokens is {length!r}; .* has vectors for 1 to 3"):
+        adapter.read(tmp_path)
+
+
+def test_a_prompt_of_an_adapter_is_finite(tmp_path):
+    adapter.write(tmp_path, torch.full((3, 16), torch.nan), toy.ROW)
+    with pytest.raises(BadInput, match="prompt_embeddings holds numbers that are not finite"):
+        adapter.read(tmp_path)
+
+
 def test_what_is_no_such_adapter_is_refused(tmp_path):
     run = toy.run(tmp_path, "cls-tanh")
     with pytest.raises(BadInput, match="has tuner: full; only runs with tuner: soft_prompt"):

@@ -379,6 +379,12 @@ def test_a_verbalizer_of_a_setting_must_be_there():
     refused(given, "under glee: there is no file no.csv")
 
 
+def test_a_run_begins_from_an_adapter_that_is_there_and_fits():
+    begun = {"start": {"folder": "no-such-folder"}}
+    refused({"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")
+    refused({"methods": {"pt": begun}}, "no-such-folder has no adapter_config.json; name a folder")
+
+
 def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
     (tmp_path / "mine.yaml").write_text("scale: mine\nmake: {glee: {}}\nthreads: 1")
     for values in (None, {"slots": 2}):

@@ -45,12 +45,19 @@ def read(folder: Path) -> Float[Tensor, "length width"]:
     peft keeps as many rows for a decoder, which prompt tuning does not read. Raises BadInput for another kind
     of adapter.
     """
-    config = read_json(folder / CONFIG, "peft_type", "num_virtual_tokens")
+    config = read_json(folder / CONFIG, "peft_type")
     if config["peft_type"] != "PROMPT_TUNING":
         raise BadInput(
             f"{folder} is an adapter of peft's {config['peft_type']}; only PROMPT_TUNING can be read"
         )
-    path = folder / WEIGHTS
+    length, path = config.get("num_virtual_tokens"), folder / WEIGHTS
     with reading(path):
         tensor = named(load_file(path), TENSOR, f"tensor in {path},")
-    return tensor[: config["num_virtual_tokens"]]
+    if type(length) is not int or not 0 < length <= len(tensor):
+        raise BadInput(
+            f"{folder / CONFIG}: num_virtual_tokens is {length!r}; "
+            f"{WEIGHTS} has vectors for 1 to {len(tensor)}"
+        )
+    if not tensor.isfinite().all():
+        raise BadInput(f"{path}: {TENSOR} holds numbers that are not finite")
+    return tensor[:length]

@@ -246,10 +246,20 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     plan.check_start(config, point)
+    if folder := (settings["start"] or {}).get("folder"):
+        check_adapter(settings, Path(root, folder), where)
     if kind == "prompted":
         pieces(template_of(settings), paired=True, where=f"{where} template")
     if kind == "formatted":
         check_pattern(settings, where)
+
+
+def check_adapter(settings: dict, folder: Path, where: str) -> None:
+    """Raise BadInput where a run cannot begin from an adapter: there is none, or it has no soft prompt."""
+    if settings["tuner"] != "soft_prompt":
+        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {settings['tuner']}")
+    if not (folder / "adapter_config.json").is_file():
+        raise BadInput(f"{where} {folder} has no adapter_config.json; name a folder in peft's format")
 
 
 def check_pattern(settings: dict, where: str) -> None:

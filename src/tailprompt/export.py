@@ -16,7 +16,14 @@ from tailprompt.files import keyed, read_json, reading
 
 
 def export(run: Path, folder: Path) -> None:
-    """Write the prompt of a finished run to `folder`; raises BadInput for a run that trained none."""
+    """Write the prompt of a finished run to `folder`, a new or empty one.
+
+    Raises BadInput for a folder that holds anything, and for a run that trained no prompt or has not ended.
+    """
+    if not (run / "run.json").is_file():
+        raise BadInput(f"{run} is not the folder of a finished run: it has no run.json")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise BadInput(f"{folder} is there and not empty; name another folder for the adapter")
     about = read_json(run / "run.json", "settings", "backbone")
     settings = keyed(about["settings"], f"settings of {run}", "tuner")
     if settings["tuner"] != "soft_prompt":
