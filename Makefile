@@ -24,7 +24,7 @@ demo: .venv/.ready ## the demo scale from data to report, on two cores without n
 	@echo; echo "Report:  results/demo/report.html"; echo "Tables:  results/demo/tables/   Figures: results/demo/figures/"
 
 test: lint ## linters, then every test; those without their card or SLURM say so
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest -rs -n $(CORES) --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.ready ## ruff and snakefmt, changing nothing
 	$(BIN)/ruff check --quiet .

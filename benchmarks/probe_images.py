@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from torch.nn.functional import interpolate
 
 from tailprompt.augment import normalised
-from tailprompt.data.images import decode
+from tailprompt.data.pictures import decoded
 
 
 def images(path: Path, per_class: int) -> tuple[torch.Tensor, np.ndarray]:
@@ -29,9 +29,8 @@ def images(path: Path, per_class: int) -> tuple[torch.Tensor, np.ndarray]:
     table = pd.read_parquet(path)
     label = "label" if "label" in table else "fine_label"
     table = table.groupby(label).head(per_class)
-    pixels = np.stack(
-        [decode(value["bytes"] if isinstance(value, dict) else value, 32) for value in table["image"]]
-    )
+    contents = (value["bytes"] if isinstance(value, dict) else value for value in table["image"])
+    pixels = np.stack([decoded(content, 32)[0] for content in contents])
     return torch.from_numpy(pixels).permute(0, 3, 1, 2), table[label].to_numpy()
 
 

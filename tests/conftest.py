@@ -1,4 +1,4 @@
-"""A small random backbone with the shipped tokenizer, and made-up examples, for the tests of the library."""
+"""What the tests of the library share: a small random backbone with its tokenizer, and their order."""
 
 import pytest
 import torch
@@ -8,6 +8,11 @@ from tailprompt import backbones
 FOLDER = "workflow/resources/backbones/bert-mini"
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 ROW = {"family": "bert", "path": FOLDER, "random": SMALL}
+
+
+def pytest_collection_modifyitems(items):
+    """The long ones first, so that the others run beside them (make test has a process a core)."""
+    items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -493,11 +493,12 @@ def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):
     assert end.value.code == 143 and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("option", ["--threads", "--slots"])
+@pytest.mark.parametrize("option", ["--threads", "--slots", "--cards"])
 def test_no_thread_and_no_slot_is_one_line(capsys, option):
     with pytest.raises(SystemExit) as end:
         trained(option, "0")
-    assert end.value.code == 2 and "--slots and --threads are numbers from 1" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert end.value.code == 2 and "--slots, --cards and --threads are numbers from 1" in said
 
 
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):

@@ -75,6 +75,31 @@ def test_an_empty_card_comes_before_a_second_slot(monkeypatch):
     assert taken == ["0", "1", "0", "1"]
 
 
+def test_a_job_of_several_cards_has_them_whole_and_gives_them_back(monkeypatch):
+    show(monkeypatch, "4,5,6")
+    with cards.free("auto", slots=2):
+        show(monkeypatch, "4,5,6")
+        with cards.free("auto", slots=2, wanted=2):
+            assert mine() == "5,6"
+            show(monkeypatch, "4,5,6")
+            with cards.free("auto", slots=2):
+                assert mine() == "4"
+    show(monkeypatch, "4,5,6")
+    with cards.free("auto", slots=2, wanted=9):
+        assert mine() == "4,5,6"
+
+
+def test_a_job_that_waits_for_several_cards_keeps_none_from_others(monkeypatch):
+    show(monkeypatch, "0,1")
+    monkeypatch.setattr(cards.time, "sleep", lambda seconds: os.close(held.pop()))
+    held = [cards.take("0", 1)]
+    assert cards.whole(["0", "1"], 2, 2) == {}
+    assert len(taken := cards.whole(["1"], 2, 2)) == 1
+    cards.give_back(taken)
+    with cards.free("auto", slots=2, wanted=2):
+        assert mine() == "0,1" and not held
+
+
 def test_a_job_waits_for_a_card_and_a_dead_job_keeps_none(monkeypatch, capsys):
     show(monkeypatch, "0")
     ready, end = multiprocessing.get_context("fork").Event(), multiprocessing.get_context("fork").Event()

@@ -205,6 +205,14 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             ["datasets.x.files", "is not one list of all images, or one for each of train, dev and test"],
         ),
         (
+            {"backbones": {"bert-mini": {"device_map": "auto"}}},
+            ["backbones.bert-mini.device_map: 'auto' is not taken by this family; a T5 alone"],
+        ),
+        (
+            {"backbones": {"t5-mini": {"cards": 2}}},
+            ["'device_map' is a dependency of 'cards'"],
+        ),
+        (
             {"backbones": {"bert-mini": {"size": 32}}},
             ["backbones.bert-mini.size: 32 is not taken by this family"],
         ),
@@ -236,7 +244,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
         (
-            {"make": dict.fromkeys(("glee", "lpt"), {"tables": [], "figures": []})},
+            {"make": dict.fromkeys(("glee", "lpt", "ppt"), {"tables": [], "figures": []})},
             ["make asks for no table"],
         ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),

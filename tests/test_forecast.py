@@ -18,8 +18,16 @@ def scale(file):
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("config/paper.yaml"), tmp_path)
-    assert "988 runs, 0 of them done" in text and "2.11 GB of weights" in text and "by rule" in text
+    assert "4501 runs, 0 of them done" in text and "182.29 GB of weights" in text and "by rule" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
+    assert "to name as files of plain text: corpora.text" in text
+
+
+def test_the_cards_of_a_large_backbone_are_said(tmp_path):
+    ppt = config.load(["config/paper.yaml"], {"make": {"ppt": {"tables": ["table4"]}}})
+    stated = "cards of a job: 2 with t5-xl, 4 with t5-xxl, 4 with t5-xxl-lm, 1 with others"
+    assert stated in forecast(ppt, tmp_path).replace("2 with mt5-xl, 4 with mt5-xxl, ", "")
+    assert "cards of a job" not in forecast({**ppt, "device": "cpu"}, tmp_path)
 
 
 def test_the_demo_downloads_nothing():

@@ -11,7 +11,8 @@ PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
     "files patterns schemas template matching metrics separability tuning",
-    "adapter plan answers losses samplers inject sheet cards card data state augment corruption provenance",
+    "adapter placement plan answers losses samplers inject sheet cards card data state augment corruption "
+    "provenance",
     "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks typeset "
     "vocabulary",
     "config forecast tuners",

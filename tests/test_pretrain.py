@@ -40,7 +40,7 @@ VIT = {
     **STEPS, "task": "classification", "held_out": 0.2, "pixels": 12,
     "shape": {"img_size": 8, "patch_size": 4, "embed_dim": 12, "depth": 1, "num_heads": 3,
               "drop_path_rate": 0.1},
-    "augment": {"operations": 1, "magnitude": 9, "groups": 2},
+    "augment": {"scale": [0.4, 1.0], "operations": 1, "magnitude": 9, "groups": 2},
 }  # fmt: skip
 CPU = torch.device("cpu")
 SHIPPED = Path("workflow/resources/backbones")

@@ -12,6 +12,7 @@ from blocks import block, results
 
 from tailprompt import records, score, sheet, tabulate, typeset
 from tailprompt.errors import BadInput
+from tailprompt.files import write_json
 from tailprompt.tables.scores import scores
 from tailprompt.tables.statistics import statistics
 
@@ -49,6 +50,22 @@ def test_ours_is_mean_and_sample_sd_over_seeds_in_points(plain):
     assert cell(long).ours == pytest.approx(100 * values.mean())
     assert cell(long).spread == pytest.approx(100 * values.std(ddof=1))
     assert cell(long).n == 3
+
+
+def test_cuts_of_one_data_set_are_told_apart(tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("photos@imbalance=10", "photos@imbalance=100", "r52"):
+        title = name.partition("@")[0]
+        about = {"title": title, "classes": [], "rows": {}, "counts": {}, "groups": {}}
+        write_json(tmp_path / "data" / f"{name}.json", about)
+
+    def titles(*names: str) -> list[str]:
+        spec = {"datasets": [{"dataset": name} for name in names]}
+        return [report["title"] for report in records.reports(tmp_path, spec).values()]
+
+    both = ["photos, imbalance 10", "photos, imbalance 100", "r52"]
+    assert titles("photos@imbalance=10", "photos@imbalance=100", "r52") == both
+    assert titles("photos@imbalance=10", "r52") == ["photos", "r52"]
 
 
 def test_reported_stands_in_the_same_row_with_the_difference(printed):

@@ -28,6 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, sha256, write_json
+from tailprompt.placement import over_cards
 
 FILES = [
     "config.json",
@@ -42,6 +43,7 @@ FILES = [
     "pytorch_model*.bin",
     "pytorch_model.bin.index.json",
 ]
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Backbone:
     decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
         input embedding
     positions: the most tokens of an input; infinite where positions are relative
+    device_map: the card of each part of a body that lies on several
     """
 
     body: nn.Module
@@ -63,6 +66,7 @@ class Backbone:
     width: int
     positions: int | float
     initializer_range: float
+    device_map: dict[str, int | str] | None = None
 
     @property
     def norm(self) -> nn.LayerNorm:
@@ -73,15 +77,20 @@ class Backbone:
 class EncoderDecoder(nn.Module):
     """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
 
-    The next token is the answer (PPT Eq. 2, and its code).
+    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
+    output are on the first.
     """
 
     def __init__(self, model: nn.Module, sentinel: int):
         super().__init__()
         self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.spread = hasattr(model, "hf_device_map")
         self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
         asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
         self.register_buffer("asked", asked, persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.encoder.get_input_embeddings()
@@ -96,7 +105,7 @@ class EncoderDecoder(nn.Module):
             encoder_attention_mask=attention_mask,
             use_cache=False,
         ).last_hidden_state
-        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1))
+        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))
 
 
 @dataclass(frozen=True)
@@ -132,14 +141,20 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
     return model.roberta, transform, head.decoder, usable
 
 
-def load(row: dict):
-    """What a row of `config/backbones.yaml` offers, in float32: a Backbone or VisionBackbone."""
+def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
+    """What a row of `config/backbones.yaml` offers: a Backbone or VisionBackbone.
+
+    It is in float32 on the CPU. A row may say that a frozen body has another `dtype`, that cards hold it from
+    the first byte on (`device_map`) and that layers are computed again for the gradient (`checkpointing`).
+    device: where it is to compute; `meta` reads no weights of a T5. learns: whether the body itself is tuned,
+    which takes float32, for AdamW's steps are smaller than bfloat16's.
+    """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
     try:
-        return read_family(row, where, pinned)
+        return read_family({**row, "device": device.type, "learns": learns}, where, pinned)
     except BadInput:
         raise
     except Exception as error:  # a damaged file shows as whatever its reader trips over
@@ -177,11 +192,27 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     if "random" in row:
         model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
     else:
-        model = read(AutoModelForSeq2SeqLM, row, where, pinned)
+        model = read(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    if row.get("checkpointing"):  # named gradient_ in older transformers
+        enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+        enable({"use_reentrant": False})
+        model.disable_input_require_grads()  # which the reentrant kind alone needs
     body = EncoderDecoder(model, sentinel(tokenizer))
-    factor = model.config.initializer_factor
-    return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, model.config.d_model, inf, factor)
+    width, factor = model.config.d_model, model.config.initializer_factor
+    places = getattr(model, "hf_device_map", None)
+    return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
+
+
+def placed(row: dict, where: str, pinned: dict) -> dict:
+    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
+    dtype = torch.float32 if row["learns"] else getattr(torch, row.get("dtype", "float32"))
+    if row["device"] == "meta":
+        return {"dtype": dtype, "device_map": "meta"}
+    if "device_map" not in row or row["device"] == "cpu":
+        return {"dtype": dtype}
+    empty = read(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
+    return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
 
 
 def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -248,11 +279,10 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
     )
 
 
-def read(kind, row: dict, where: str, pinned: dict) -> nn.Module:
+def read(kind, row: dict, where: str, pinned: dict, **placed) -> nn.Module:
     """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
-    model, found = kind.from_pretrained(
-        where, **pinned, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
-    )
+    told = {"dtype": torch.float32, **pinned, **placed}
+    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
     misshapen = [name for name, *_ in found["mismatched_keys"]]
     absent = sorted([*found["missing_keys"], *misshapen])
     if absent:
@@ -346,7 +376,7 @@ def main() -> None:
     options = parser.parse_args()
     row = json_object(options.row, "--row", "family")
     digests = fetch(row)
-    load(row)  # a fault shows before a training job
+    load(row, torch.device("meta") if "device_map" in row else CPU)  # a fault shows before a training job
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 

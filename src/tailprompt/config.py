@@ -7,6 +7,7 @@ key; a list is replaced whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache, reduce
 from pathlib import Path
 
@@ -212,36 +213,42 @@ def check_settings(
 ) -> dict[plan.Point, dict]:
     """The settings of each point; raises BadInput at the first that cannot be used."""
     rules = validator("run", str(Path(root, SCHEMAS)))
-    found = {}
+    found, checked = {}, set()
     for point in points:
         found[point] = plan.settings(config, point)
-        where = f"{point.method} on {point.dataset} under {point.protocol}:"
-        error = best_match(rules.iter_errors(found[point]))
-        if error:
-            raise BadInput(f"{where} {sentence(error)}")
-        row, kind = config["backbones"][point.backbone], found[point]["input"]
-        family = row["family"]
-        if family not in READERS[kind]:
-            raise BadInput(
-                f"{where} backbone '{point.backbone}' is of the family {family}; "
-                f"it needs one of {known(READERS[kind])}"
-            )
-        if kind == "pixels":
-            try:
-                shape = shape_of(row, root)
-                tuning.check(found[point], **shape)
-                tuning.check_views(found[point]["views"], found[point]["test_zoom"], shape["size"])
-            except BadInput as wrong:
-                raise BadInput(f"{where} {wrong}") from None
-        words = found[point].get("verbalizer")
-        if words and not Path(root, words).is_file():
-            raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
-        plan.check_start(config, point)
-        if found[point]["input"] == "prompted":
-            pieces(template_of(found[point]), paired=True, where=f"{where} template")
-        if kind == "formatted":
-            check_pattern(found[point], where)
+        if (cell := replace(point, seed=0)) not in checked:  # seeds differ in nothing that could be wrong
+            check_run(config, point, found[point], rules, root)
+            checked.add(cell)
     return found
+
+
+def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str | Path) -> None:
+    """Raise BadInput where a run's settings, backbone, words or start cannot be used."""
+    where = f"{point.method} on {point.dataset} under {point.protocol}:"
+    error = best_match(rules.iter_errors(settings))
+    if error:
+        raise BadInput(f"{where} {sentence(error)}")
+    row, kind = config["backbones"][point.backbone], settings["input"]
+    if row["family"] not in READERS[kind]:
+        raise BadInput(
+            f"{where} backbone '{point.backbone}' is of the family {row['family']}; "
+            f"it needs one of {known(READERS[kind])}"
+        )
+    if kind == "pixels":
+        try:
+            shape = shape_of(row, root)
+            tuning.check(settings, **shape)
+            tuning.check_views(settings["views"], settings["test_zoom"], shape["size"])
+        except BadInput as wrong:
+            raise BadInput(f"{where} {wrong}") from None
+    words = settings.get("verbalizer")
+    if words and not Path(root, words).is_file():
+        raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
+    plan.check_start(config, point)
+    if kind == "prompted":
+        pieces(template_of(settings), paired=True, where=f"{where} template")
+    if kind == "formatted":
+        check_pattern(settings, where)
 
 
 def check_pattern(settings: dict, where: str) -> None:

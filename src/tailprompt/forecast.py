@@ -33,6 +33,8 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
+        *unnamed(config, datasets),
+        *cards(config, backbones),
         *hours(config, points, done, root),
     ]
     return "\n".join(lines)
@@ -116,6 +118,14 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     ]
 
 
+def unnamed(config: dict, datasets: list[str]) -> list[str]:
+    """The corpora that data sets are made from and that the scale leaves open."""
+    rows = [config["datasets"][plan.parse(dataset)[0]] for dataset in datasets]
+    wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
+    absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
+    return [f"to name as files of plain text: corpora.{name}" for name in absent]
+
+
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
     """The sets of images that nobody downloads, and whose folder no row names."""
     names = sorted({plan.parse(dataset)[0] for dataset in datasets})
@@ -128,6 +138,15 @@ def unpacked(config: dict, datasets: list[str]) -> list[str]:
     if not bare or config.get("data_dir"):
         return []
     return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
+
+
+def cards(config: dict, backbones: list[str]) -> list[str]:
+    """How many cards a job takes, where a backbone is laid over several."""
+    many = {name: number for name in backbones if (number := plan.cards_of(config, name)) > 1}
+    if not many or config["device"] == "cpu":
+        return []
+    stated = ", ".join(f"{number} with {name}" for name, number in many.items())
+    return [f"cards of a job: {stated}, 1 with others; where fewer are there, all of those"]
 
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:

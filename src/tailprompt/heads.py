@@ -143,7 +143,7 @@ class Verbalizer(nn.Module):
         self.register_buffer("used", torch.tensor(used), persistent=False)
         self.register_buffer("share", share, persistent=False)
         self.transform = backbone.transform
-        start = backbone.decoder.weight.detach()[used].clone()
+        start = backbone.decoder.weight.detach()[used].float().clone()
         self.own = None if tied else nn.Parameter(start)
         bias = backbone.decoder.bias
         self.token_bias = None if bias is None else nn.Parameter(bias.detach()[used].clone())
@@ -153,19 +153,19 @@ class Verbalizer(nn.Module):
         return self.transform(hidden)
 
     def token_vectors(self) -> Float[Tensor, "words width"]:
-        return self.embedding[0].weight[self.used] if self.own is None else self.own
+        return self.embedding[0].weight[self.used].float() if self.own is None else self.own
 
     def logits(self, features: Hidden) -> Logits:
-        classes = F.linear(features, self.token_vectors(), self.token_bias) @ self.share.T
+        classes = F.linear(features.float(), self.token_vectors(), self.token_bias) @ self.share.T
         if not self.open:
             return classes
-        others = self.embedding[0](features).index_fill(-1, self.used, -torch.inf)
+        others = self.embedding[0](features).to(classes.dtype).index_fill(-1, self.used, -torch.inf)
         rest = others.logsumexp(-1) if self.training else others.amax(-1)
         return torch.cat([classes, rest[:, None]], dim=-1)
 
     def surprise(self, features: Hidden, token: int) -> Float[Tensor, " batch"]:
         """Minus the log-probability of a token in the whole vocabulary."""
-        return -self.embedding[0](features).log_softmax(-1)[:, token]
+        return -self.embedding[0](features).float().log_softmax(-1)[:, token]
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         """Mean scoring vector of each class's word, which by linearity scores like the mean of its tokens."""

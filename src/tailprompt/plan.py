@@ -135,9 +135,14 @@ def backbone_row(config: dict, name: str) -> dict:
     kept = {
         key: value
         for key, value in row.items()
-        if key not in ("megabytes", "note", "settings", "recipe", "title")
+        if key not in ("megabytes", "note", "settings", "recipe", "title", "cards")
     }
     return {**kept, "path": made_in(config, row["recipe"])} if "recipe" in row else kept
+
+
+def cards_of(config: dict, backbone: str) -> int:
+    """Cards of a job with a backbone; where fewer are there, all of those."""
+    return named(config["backbones"], backbone, "backbone").get("cards", 1)
 
 
 def made_in(config: dict, recipe: str) -> str:

@@ -12,6 +12,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -55,7 +56,7 @@ def apply(
     """
     about = record(run)
     settings = about["settings"]
-    backbone = backbones.load(about["backbone"])
+    backbone = backbones.load(about["backbone"], device, learns=settings["tuner"] == "full")
     model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
     load_trained(model, run, started=bool(settings["start"]))
     model.to(device)
@@ -229,7 +230,8 @@ def predict_file(
         examples = texts_of(table, columns, file, len(classes))
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
-        with seen as pixels, free(device) as name:
+        wanted = inf if "device_map" in about["backbone"] else 1
+        with seen as pixels, free(device, wanted=wanted) as name:
             logits = among(apply(run, examples, torch.device(name), pixels), len(classes), examples)
         try:
             writer(with_predictions(table, logits, classes), temporary)

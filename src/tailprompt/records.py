@@ -46,8 +46,17 @@ def report(root: Path, dataset: str) -> dict:
 
 
 def reports(root: Path, spec: dict) -> dict[str, dict]:
-    """Reports of a block's data sets by name."""
-    return {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
+    """Reports of a block's data sets by name, with `of`: the title without the cut.
+
+    A title that several data sets have is told apart by what follows their @.
+    """
+    found = {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
+    times = Counter(one["title"] for one in found.values())
+    for name, one in found.items():
+        cut = name.partition("@")[2].replace("=", " ").replace(",", ", ")
+        one["of"] = one["title"]
+        one["title"] += f", {cut}" if times[one["of"]] > 1 and cut else ""
+    return found
 
 
 def groups(report: dict) -> dict[str, list[int]]:

@@ -36,7 +36,7 @@ def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, sc
         "optimizer": optimizer.state_dict(),
         "schedule": schedule.state_dict(),
         "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "random_cards": torch.cuda.get_rng_state_all() if next(iter(learned.values())).is_cuda else [],
     }
     with whole(state) as temporary:
         torch.save(content, temporary)
@@ -60,6 +60,7 @@ def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> 
     optimizer.load_state_dict(content["optimizer"])
     schedule.load_state_dict(content["schedule"])
     torch.set_rng_state(content["random"].cpu())
-    if content["random_cuda"] is not None and device.type == "cuda":
-        torch.cuda.set_rng_state(content["random_cuda"].cpu())
+    cards = range(torch.cuda.device_count() if device.type == "cuda" else 0)
+    for card, drawn in zip(cards, content.get("random_cards", []), strict=False):  # there may be fewer now
+        torch.cuda.set_rng_state(drawn.cpu(), card)
     return Progress(**content["progress"])

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2 import RandAugment
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
-from tailprompt.augment import center_crop, normalised, random_crop, random_flip
+from tailprompt.augment import center_crop, normalised, random_flip, random_windows, scaled
 from tailprompt.corruption import corrupt_spans, halves, mask_tokens
 from tailprompt.errors import BadInput, named
 
@@ -190,7 +190,10 @@ def language_model(recipe: dict, packed: Path, words, device: torch.device) -> T
 
 
 def classification(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """A ViT that learns classes from crops, flips, RandAugment, and Mixup or CutMix in turn."""
+    """A ViT that learns classes from views of images: windows, flips, RandAugment, Mixup or CutMix in turn.
+
+    A window has a share of the area in `augment.scale` and is resized to what the model takes.
+    """
     splits = {split: dict(np.load(packed / f"{split}.npz")) for split in ("train", "held_out")}
     count = int(max(split["labels"].max() for split in splits.values())) + 1
     model = VisionTransformer(num_classes=count, **recipe["shape"]).to(device)
@@ -199,17 +202,19 @@ def classification(recipe: dict, packed: Path, words, device: torch.device) -> T
         for split in splits
     )
     labels, held_labels = (torch.from_numpy(splits[split]["labels"]).to(device) for split in splits)
-    size, seed = recipe["shape"]["img_size"], recipe["seed"]
+    size, seed, augment = recipe["shape"]["img_size"], recipe["seed"], recipe["augment"]
     mixed = Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, label_smoothing=0.1, num_classes=count)
-    altered = RandAugment(num_ops=recipe["augment"]["operations"], magnitude=recipe["augment"]["magnitude"])
+    altered = RandAugment(num_ops=augment["operations"], magnitude=augment["magnitude"])
 
     def train(step: int) -> Batch:
         generator = generator_at(seed, step, device)
         torch.manual_seed(seed * 10_000_019 + step)  # RandAugment and the model's drop path
         np.random.seed([seed, step])  # timm's Mixup
         chosen = torch.randint(0, len(labels), (recipe["batch"],), generator=generator, device=device)
-        views = random_flip(random_crop(pixels[chosen], size, generator), generator)
-        views = torch.cat([altered(part) for part in views.chunk(recipe["augment"]["groups"])])
+        images = pixels[chosen]
+        views = scaled(images, random_windows(images, augment["scale"], generator), size)
+        views = random_flip(views.round().to(torch.uint8), generator)  # bytes, as RandAugment takes them
+        views = torch.cat([altered(part) for part in views.chunk(augment["groups"])])
         return mixed(normalised(views), labels[chosen])
 
     middle = normalised(center_crop(held, size))

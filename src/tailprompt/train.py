@@ -90,7 +90,7 @@ def train(
     parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     check_dev(settings, {split: len(part) for split, part in parts.items()}, path)
     torch.manual_seed(point.seed)
-    backbone = backbones.load(row)
+    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
     source = settings.get("verbalizer") or f"class names of {path}"
     scored = word_ids(words, backbone, settings, source=source)
     texts = () if isinstance(backbone, VisionBackbone) else parts["train"]["text"].tolist()
@@ -153,6 +153,7 @@ def train(
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
         "seconds": round(time.monotonic() - begun, 2),
+        **({"device_map": backbone.device_map} if getattr(backbone, "device_map", None) else {}),
         **surroundings(device),
     }
     write_json(folder / "run.json", about)
@@ -297,16 +298,17 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
+    parser.add_argument("--cards", type=int, default=1, help="cards of a backbone with device_map")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if min(options.slots, options.threads) < 1:
-        parser.error("--slots and --threads are numbers from 1")
+    if min(options.slots, options.cards, options.threads) < 1:
+        parser.error("--slots, --cards and --threads are numbers from 1")
     point = point_at(options.point)
     settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
     keyed(settings, "--settings", *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
     row = json_object(options.backbone, "--backbone", "family")
     repeatable(options.threads)
-    with free(options.device, slots=options.slots) as device:
+    with free(options.device, slots=options.slots, wanted=options.cards) as device:
         train(options.root, point, settings, row, torch.device(device), options.start)
 
 

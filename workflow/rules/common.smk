@@ -256,11 +256,26 @@ def folder_option(option, file):
     return f"{option} {shlex.quote(str(Path(str(file)).parent))}" if file else ""
 
 
+def cards_of(wildcards):
+    """Cards of a training job: what its backbone's row says; a recipe takes one."""
+    return plan.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
+
+
 def gpus(wildcards):
-    """Cards of a training job: none on a CPU, one elsewhere; `auto` follows this machine, or asks the cluster."""
-    if DEVICE == "auto" and LOCAL:
-        return min(1, CARDS)
-    return 0 if DEVICE == "cpu" else 1
+    """Slots of cards for a training job: none on a CPU; `auto` follows this machine, or asks the cluster.
+
+    A job of several cards takes them whole, as many as there are.
+    """
+    cards = cards_of(wildcards)
+    if DEVICE == "cpu" or DEVICE == "auto" and LOCAL and not CARDS:
+        return 0
+    return min(cards, CARDS) * SLOTS if LOCAL and cards > 1 else cards
+
+
+def host_mb(wildcards, attempt):
+    """Main memory of a training job: more where its backbone is laid over cards, which may leave it some."""
+    row = config["backbones"][wildcards.backbone]
+    return int(12000 + row.get("megabytes", 0) * ("device_map" in row)) * attempt
 
 
 def block_of(what, wildcards):

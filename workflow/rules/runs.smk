@@ -30,7 +30,9 @@ rule train:
         device=DEVICE,  # where a run is computed is no setting of it: a change re-runs nothing
         slots=SLOTS,
         gpu=gpus,
-        mem_mb=lambda wildcards, attempt: 12000 * attempt,
+        cards=cards_of,
+        nodes=1,  # of a cluster, which could give each card on another
+        mem_mb=host_mb,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
         settings=settings_of,
@@ -40,7 +42,7 @@ rule train:
         "python -m tailprompt.train --root results/{wildcards.scale}"
         " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
         " --settings {params.settings:q} --backbone {params.backbone:q} {params.start}"
-        " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
+        " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
 
 
 rule score:

@@ -27,7 +27,7 @@ def score_by_shots(root: Path, spec: dict) -> Figure:
             "value": 100 * table.value,
         }
     )
-    titles = {name.partition("@")[0]: report["title"] for name, report in reports.items()}
+    titles = {name.partition("@")[0]: report["of"] for name, report in reports.items()}
     figure, axes = style.panels(len(titles), 2, 2.6)
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
         draw(panel, points[points.panel == name], looks)

@@ -40,8 +40,9 @@ def printed_notes(long: pd.DataFrame, spec: dict) -> list[str]:
 
 
 def data_notes(reports: dict) -> list[str]:
-    """What the rows of the data sets say of them."""
-    return [f"{row['title']}: {row['note'].rstrip('.')}." for row in reports.values() if row.get("note")]
+    """What the rows of the data sets say of them, once for all the cuts of one."""
+    noted = {row["of"]: row["note"] for row in reports.values() if row.get("note")}
+    return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
 
 
 def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:

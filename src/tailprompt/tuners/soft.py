@@ -35,6 +35,9 @@ class SoftPrompted(nn.Module):
     def train(self, mode: bool = True) -> SoftPrompted:
         super().train(mode)
         self.body.eval()
+        for layer in self.body.modules():
+            if getattr(layer, "gradient_checkpointing", False):
+                layer.training = mode  # which alone is checkpointed; the dropouts inside stay off
         return self
 
     def embeddings(self) -> Prompt:
@@ -77,7 +80,7 @@ def soft_prompt(
     frequency), of the answers' tokens in turn (`label_words`; words: their ids), of words in `texts`
     (`task_words`); or as_released, one vector of deviation 0.001 over `scale` for all.
     """
-    embedding = embedding.detach()
+    embedding = embedding.detach().float().cpu()
     if init == "normal":
         return embedding.std() * torch.randn(length, embedding.shape[1])
     if init == "as_released":
