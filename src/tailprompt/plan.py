@@ -103,7 +103,7 @@ def vary(method: str, key: str, value) -> str:
 
 
 def dataset_row(config: dict, dataset: str) -> dict:
-    """A data set's row with its cut (`shots`, `sample`, `imbalance`, `train`, `dev`, `test`)."""
+    """A data set's row with its cut (`shots`, `total`, `imbalance`, `train`, `dev`, `test`, `sample`)."""
     base, cut = parse(dataset)
     row = named(config["datasets"], base, "data set")
     for key, value in cut.items():
@@ -205,16 +205,19 @@ def settings(config: dict, point: Point) -> dict:
     unknown = changes.keys() - varied
     if unknown:
         raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(varied)}")
-    merged.update(changes)
-    merged = {key: value for key, value in merged.items() if key not in ("title", "backbone")}
-    unread = {key for key, (other, value) in ALONE.items() if merged.get(other) != value}
-    if idle := unread & changes.keys():
-        raise BadInput(f"'{point.method}': {known(idle)} is read only where {' is '.join(ALONE[min(idle)])}")
-    merged = {key: value for key, value in merged.items() if key not in unread}
+    merged = only_read({**merged, **changes}, changes, point.method)
     merged["language"] = dataset["language"]
     merged["start"] = starting(config, point)
     asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
     return merged | {key: value for key, value in asked.items() if value}
+
+
+def only_read(settings: dict, changes: dict, method: str) -> dict:
+    """The settings without what no run with these others reads; raises BadInput where `changes` sets that."""
+    unread = {key for key, (other, value) in ALONE.items() if settings.get(other) != value}
+    if idle := sorted(unread & changes.keys()):
+        raise BadInput(f"'{method}': {idle[0]} is read only where {' is '.join(ALONE[idle[0]])}")
+    return {key: value for key, value in settings.items() if key not in unread | {"title", "backbone"}}
 
 
 def kind_of(row: dict) -> str:

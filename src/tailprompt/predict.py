@@ -189,14 +189,28 @@ def with_predictions(
 
 
 def among(
-    logits: Float[Tensor, "rows columns"], classes: int, rows: pd.DataFrame
+    logits: Float[Tensor, "rows columns"], classes: int, examples: pd.DataFrame
 ) -> Float[Tensor, "rows classes"]:
     """Logits of the classes alone, without a last column of open decoding; of options that rows lack -inf."""
     logits = logits[:, :classes]
-    if CHOICES not in rows:
+    if CHOICES not in examples:
         return logits
-    offered = torch.tensor(rows[CHOICES].map(len).to_numpy())
-    return logits.masked_fill(torch.arange(classes) >= offered[:, None], -torch.inf)
+    there = torch.tensor(examples[CHOICES].map(len).to_numpy())
+    return logits.masked_fill(torch.arange(classes) >= there[:, None], -torch.inf)
+
+
+def read(
+    about: dict, run: Path, file: Path, given: dict[str, str | list[str] | None], encoding: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of a file as they are, and as `apply` takes them. given: columns, by what is in them."""
+    columns = columns_of(about, run, given)
+    table = rows_of(file, encoding, images=about["images"])
+    taken = [name for names in RANKS for name in names if name in table]
+    if taken:
+        raise BadInput(f"{file} has a column {known(taken)} already; rename it")
+    if about["images"]:
+        return table, images_of(table, columns, file)
+    return table, texts_of(table, columns, file, len(about["classes"]))
 
 
 def predict_file(
@@ -219,15 +233,9 @@ def predict_file(
         raise BadInput(f"--out is {file} itself; name another file")
     about = record(run)
     options = choices[0] if choices and len(choices) == 1 else choices
-    columns = columns_of(about, run, {"text": text, "pair": pair, CHOICES: options, "path": path})
-    table, classes = rows_of(file, encoding, images=about["images"]), about["classes"]
-    taken = [name for names in RANKS for name in names if name in table]
-    if taken:
-        raise BadInput(f"{file} has a column {known(taken)} already; rename it")
-    if about["images"]:
-        examples = images_of(table, columns, file)
-    else:
-        examples = texts_of(table, columns, file, len(classes))
+    given = {"text": text, "pair": pair, CHOICES: options, "path": path}
+    table, examples = read(about, run, file, given, encoding)
+    classes = about["classes"]
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
