@@ -287,10 +287,17 @@ def test_a_lexicon_file_is_read_longest_word_first_and_a_negation_turns_a_word(t
 
 
 @pytest.mark.parametrize(
-    "text", ["word,score\n好,2\n", "word,valence\n好,2\n差,bad\n", "word,valence\n,2\n好,9\n"]
+    "text, sentence",
+    [
+        ("word,score\n好,2\n", r"zh\.csv needs the header word,valence"),
+        ("word,valence\n", r"zh\.csv has no rows; it needs a word and its valence"),
+        ("word,valence\n好,2\n\n差,bad\n", r"zh\.csv: 1 rows are not a word and a valence .*\(zh\.csv:4\)"),
+        ("word,valence\n,2\n好,9\n", r"2 rows are not a word and a valence .*\(zh\.csv:2, zh\.csv:3\)"),
+        ("word,valence\n好,2\n差,-2\n好,1\n", r"1 rows have a word that stands before \(zh\.csv:4\)"),
+    ],
 )
-def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text):
-    with pytest.raises(BadInput, match=r"zh\.csv(: lines . |: lines 2, 3| needs the header word,valence)"):
+def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text, sentence):
+    with pytest.raises(BadInput, match=sentence):
         words_of(tmp_path / "zh.csv", text)
 
 
