@@ -140,7 +140,7 @@ def in_order(labels: pd.Series) -> list[str]:
 
 
 def read_words(path: Path) -> pd.DataFrame:
-    """A verbalizer: label and words of every class, in class order."""
+    """A verbalizer: label and words of every class, each once, in class order."""
     if not Path(path).is_file():
         raise BadInput(f"the verbalizer {path} does not exist, or is no file")
     table = read_separated(Path(path), "utf-8-sig", ",")
@@ -148,6 +148,10 @@ def read_words(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {PLACE})}")
     if not len(table):
         raise BadInput(f"{path} has no rows; it needs one label,words for every class")
+    wrong = table["label"].duplicated(keep=False) | table["words"].map(checks.invisible)
+    if wrong.any():
+        names = known(set(table.loc[wrong, "label"]))
+        raise BadInput(f"{path}: each label stands once with its words, but {names} does not")
     return table
 
 

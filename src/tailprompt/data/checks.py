@@ -119,15 +119,9 @@ def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
-    """A verbalizer names the labels of the data, each once, and (unless `absent`) no others."""
+    """A verbalizer names the labels of the data and (unless `absent`) no others, in words of their own."""
     given, there = list(words["label"]), set(table["label"])
-    repeated = {label for label in given if given.count(label) > 1}
-    empty = list(words.loc[words["words"].str.strip() == "", "label"])
     missing, surplus = sorted(there - set(given)), sorted(set(given) - there)
-    if repeated or empty:
-        raise BadInput(
-            f"{path}: each label stands once with its words, but {known(repeated | set(empty))} does not"
-        )
     alike = words["words"].map(plainly).duplicated(keep=False)
     if alike.any():
         raise BadInput(
