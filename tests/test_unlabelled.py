@@ -261,7 +261,7 @@ def test_a_corpus_that_gives_nothing_is_one_sentence(tmp_path, row, sentence):
 
 
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):
-    with pytest.raises(BadInput, match="gives no .* example; 1 documents have"):
+    with pytest.raises(BadInput, match="gives no .* example; 1 documents have.*an empty line ends each"):
         made("pair", corpus(tmp_path / "c.txt", documents=1, lines=200), examples=20)
 
 

@@ -245,7 +245,8 @@ def collected(
     if empty := sorted(found.keys() - {each[SPLIT] for each in rows}):
         raise BadInput(
             f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; {number} documents "
-            f"have {units} or more texts of {least} or more characters; name a larger corpus"
+            f"have {units} or more texts of {least} or more characters; name a larger corpus, in which an "
+            "empty line ends each document"
         )
     return pd.DataFrame(rows)
 
