@@ -5,6 +5,7 @@ import re
 import tracemalloc
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from tailprompt import data
@@ -311,6 +312,25 @@ def test_a_model_is_given_four_times_as_many_texts_as_examples_are_asked_for(tmp
     row = {"name": "prompts", "examples": 20, "shares": SHARES}
     table = unlabelled.candidates({"all": reviews(tmp_path / "c.txt")}, row)
     assert Counter(table["split"]) == {"train": 32, "dev": 24, "test": 24} and table["id"].is_unique
+
+
+@pytest.mark.parametrize(
+    "cells, sentence",
+    [
+        ([[1.0, 0, 0, 0, 0], [0.5, 0.5], None], r"2 rows do not hold 5 probabilities \(train-1, train-2\)"),
+        ([[float("nan"), 1, 0, 0, 0]], r"1 rows do not hold 5 probabilities \(train-0\)"),
+        ([0.9, 0.1], r"2 rows do not hold 5 probabilities"),
+        (["abcde"], r"1 rows do not hold 5 probabilities"),
+        ([list("abcde")], r"1 rows do not hold 5 probabilities"),
+        ([[0.2] * 5], r"'prompts': of no text in .* surer than the thresholds .* 0\.95, 0\.5"),
+        ([], r"'prompts': of no text in"),
+    ],
+)
+def test_probabilities_that_do_not_fit_are_one_sentence(tmp_path, cells, sentence):
+    table = pd.DataFrame({"split": "train", "id": [f"train-{n}" for n in range(len(cells))], "text": "t"})
+    table.assign(probabilities=cells).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(BadInput, match=sentence):
+        made("single", tmp_path / "a.parquet", annotator="model")
 
 
 def test_a_models_probabilities_become_labels_by_their_thresholds_the_first_of_each_class(tmp_path):
