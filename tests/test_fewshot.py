@@ -162,6 +162,15 @@ def test_rows_whose_label_is_left_out_do_not_count(tmp_path):
     refused({"all": tmp_path / "a.jsonl"}, "only names c, d,", "no row", only=["a", "d", "c"])
 
 
+def test_a_data_set_of_which_no_rows_are_left_is_one_sentence(tmp_path):
+    rows = [{"text": f"t {n}", "o": ["yes", "no"], "label": n % 2} for n in range(20)]
+    path, options = lines(tmp_path / "a.jsonl", rows), {"text": "text", "choices": "o", "label": "label"}
+    refused({"all": path}, "'mine': no rows are left of 20", left_out=["0", "1"])
+    refused({"all": path}, "'mine': no rows are left of 20", left_out=["A", "B"], columns=options)
+    (tmp_path / "m.json").write_text("[]")
+    refused({"train-m": tmp_path / "m.json"}, "'mine': no rows are left of 0", loader="c3")
+
+
 # archives
 
 

@@ -62,13 +62,18 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
 def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     """The rows whose labels a data set's row does not leave out, and names where it says `only`.
 
-    Raises BadInput where no row has a label that `only` names.
+    Raises BadInput where no row has a label that `only` names, or no rows are left.
     """
     labels, only = table["label"], row.get("only")
     if absent := set(only or ()) - set(labels):
         raise BadInput(f"'{row['name']}': only names {known(absent)}, which no row has for a label")
     taken = labels.isin(only) if only else labels.notna()
-    return table[taken & ~labels.isin(row.get("left_out", []))]
+    taken &= ~labels.isin(row.get("left_out", []))
+    if not taken.any():
+        raise BadInput(
+            f"'{row['name']}': no rows are left of {len(table)}; its files need some that left_out keeps"
+        )
+    return table[taken]
 
 
 def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
