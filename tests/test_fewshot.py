@@ -96,6 +96,51 @@ def test_c3_joins_its_files_by_split_and_answers_become_letters(tmp_path):
     refused({"train-m": tmp_path / "m.json"}, "entries 2 are not [texts, questions, id]", loader="c3")
 
 
+@pytest.mark.parametrize(
+    "texts, change",
+    [(None, {}), ([None], {}), ("a", {}), (["a"], {"choice": 5}), (["a"], {"choice": [1, 2]}),
+     (["a"], {"question": None}), (["a"], {"answer": 2})],
+)  # fmt: skip
+def test_an_entry_of_c3_with_fields_of_another_type_is_named(tmp_path, texts, change):
+    question = {"question": "q", "choice": ["x", "y"], "answer": "y"}
+    entries = [[["a"], [question], "1"], [texts, [{**question, **change}], "2"]]
+    (tmp_path / "m.json").write_text(json.dumps(entries))
+    refused({"train-m": tmp_path / "m.json"}, "entries 2 are not [texts, questions, id]", loader="c3")
+
+
+def test_more_options_than_letters_are_refused_whichever_is_right(tmp_path):
+    for right in (0, 16):
+        question = {"question": "q", "choice": [f"o{n}" for n in range(17)], "answer": f"o{right}"}
+        (tmp_path / "m.json").write_text(json.dumps([[["a"], [question], "1"]]))
+        refused({"train-m": tmp_path / "m.json"}, "2 to 16 choices (m.json:1)", loader="c3")
+
+
+@pytest.mark.parametrize(
+    "change, column",
+    [
+        ({"article": 5}, "no text for their text"), ({"questions": [None, "q"]}, "no text for their pair"),
+        ({"options": [[1, 2], ["x", "y"]]}, "no list of texts for their choices"),
+        ({"options": ["xy", ["x", "y"]]}, "no list of texts for their choices"),
+        ({"answers": [1, ["B"]]}, "no text for their label"),
+    ],
+)  # fmt: skip
+def test_a_text_of_race_with_fields_of_another_type_is_named(tmp_path, change, column):
+    path = race(tmp_path / "a.tar.xz", {"train/middle/1": passage("a") | change})
+    refused({"all": path}, column, "RACE/train/middle/1.txt", loader="race", level="middle")
+
+
+@pytest.mark.parametrize("change", [{"label_4class": 5}, {"label_36class": [None]}, {"label_4class": []}])
+def test_an_entry_of_cmid_with_labels_of_another_type_is_named(tmp_path, change):
+    entry = {"originalText": "t", "label_4class": ["'a'"], "label_36class": ["'b'"]}
+    path = lines(tmp_path / "a.jsonl", [entry, entry | change])
+    refused({"raw": path}, "entries 2 have no list of texts", loader="cmid")
+
+
+def test_a_text_of_clue_of_another_type_is_named(tmp_path):
+    path = lines(tmp_path / "a.json", [{"sentence": None, "label_des": "a"}] * 3)
+    refused({"train": path, "dev": path}, "6 rows have no text for their text (a.json:", loader="clue")
+
+
 # texts with options in tables
 
 

@@ -42,6 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    checks.types(table, name)
     table = chosen(table, row)
     checks.texts(table, name)
     table = divided(numbered(table), row)

@@ -7,8 +7,17 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, few
+from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, are_texts, few
 from tailprompt.errors import BadInput, known
+
+
+def types(table: pd.DataFrame, name: str) -> None:
+    """Every text, second text, label and id is a text, and the options are a list of texts."""
+    kinds = dict.fromkeys(("text", "pair", "label", "id"), ("text", lambda cell: isinstance(cell, str)))
+    for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
+        if column in table:
+            other = ~table[column].map(fits).astype(bool)
+            refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
 
 
 def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
