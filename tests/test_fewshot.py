@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tailprompt import data, plan
@@ -245,6 +245,7 @@ def test_a_file_is_taken_from_a_zip_or_tar_by_the_end_of_its_path(tmp_path):
 
 @given(st.lists(st.integers(0, 40), min_size=2, max_size=15), st.integers(1, 99))
 def test_an_even_draw_has_the_total_and_no_class_far_from_another_unless_it_is_used_up(counts, total):
+    assume(total >= sum(n > 0 for n in counts))
     kept = splits.even(counts, total)
     assert sum(kept) == min(total, sum(counts)) and all(k <= n for k, n in zip(kept, counts, strict=True))
     free = [k for k, n in zip(kept, counts, strict=True) if k < n]
@@ -278,6 +279,15 @@ def test_a_sample_has_a_seed_of_its_own_and_a_larger_draw_contains_a_smaller_one
     first, again, more, other, eight = (drawn(tmp_path, cut)[1]["drawn"] for cut in draws)
     assert first == again and set(first["train"]) < set(more["train"]) and len(eight["train"]) == 24
     assert set(first["train"]) != set(other["train"])
+
+
+def test_a_total_below_the_number_of_classes_is_refused(tmp_path):
+    rows = [{"text": f"text {n}", "label": "abc"[n % 3]} for n in range(90)]
+    for total in (1, 2):
+        cut, sentence = {"total": total}, f"'mine': total={total} is less than the 3 classes"
+        refused({"all": lines(tmp_path / "a.jsonl", rows)}, sentence, cut=cut)
+    table, _ = drawn(tmp_path, {"total": 3})
+    assert set(table.loc[table["split"] == "train", "label"]) == {0, 1, 2}
 
 
 def test_a_total_is_a_cut_of_its_own(tmp_path):
