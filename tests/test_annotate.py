@@ -1,10 +1,12 @@
 """The stage that has a model annotate texts of a corpus."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from tailprompt import annotate
@@ -42,8 +44,21 @@ def test_probabilities_do_not_depend_on_the_batch_and_keep_the_order_of_the_text
 def test_a_model_needs_five_classes_and_to_be_there(stars, tmp_path):
     with pytest.raises(BadInput, match="has 3 classes; 5 are needed"):
         annotate.load({"folder": stars(3)})
-    with pytest.raises(BadInput, match="annotator .*none cannot be read"):
+    with pytest.raises(BadInput, match="annotator .*none: there is no folder"):
         annotate.load({"folder": str(tmp_path / "none")})
+    with pytest.raises(BadInput, match="annotator .* cannot be read"):
+        annotate.load({"folder": str(tmp_path)})
+
+
+def test_a_model_whose_classifier_was_never_trained_is_refused(stars):
+    folder = Path(stars())
+    weights = load_file(folder / "model.safetensors")
+    body = {name: tensor for name, tensor in weights.items() if not name.startswith("classifier.")}
+    save_file(body, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        BadInput, match=r"its weights lack classifier\.bias, classifier\.weight; take a model"
+    ):
+        annotate.load({"folder": str(folder)})
 
 
 def test_the_stage_writes_texts_with_their_probabilities(stars, tmp_path, monkeypatch, capsys):

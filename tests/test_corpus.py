@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 
@@ -17,6 +18,7 @@ from tailprompt.errors import BadInput
 
 TEXT = "One.\nTwo.\n\n\n  \n中文的一个段落在这里。\n\nLast, without an empty line"
 DOCUMENTS = [["One.", "Two."], ["中文的一个段落在这里。"], ["Last, without an empty line"]]
+NOISE = "\n".join(hashlib.sha1(bytes([n % 256, n // 256])).hexdigest() for n in range(999)).encode()
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,18 @@ def test_the_text_of_a_document_alone_says_whether_it_is_held_out():
     assert [is_held_out(document, 0.1) for document in made[::-1]] == held[::-1]
 
 
+def damaged(content):
+    return content[:500] + bytes(200) + content[700:]
+
+
 @pytest.mark.parametrize(
     "name, content, sentence",
     [
         ("a.txt", b"fine\n\xff\xfe\n", r"a\.txt: not UTF-8 after line"),
         ("a.gz", gzip.compress(b"text\n" * 9999, mtime=0)[:-30], r"a\.gz cannot be read after line"),
+        ("a.gz", damaged(gzip.compress(NOISE, mtime=0)), r"a\.gz cannot be read after line"),
+        ("a.bz2", damaged(bz2.compress(NOISE)), r"a\.bz2 cannot be read after line"),
+        ("a.xz", damaged(lzma.compress(NOISE)), r"a\.xz cannot be read after line"),
         ("a.xz", b"not compressed", r"a\.xz cannot be read after line 0"),
         ("a.pdf", b"", r"unknown ending of the corpus a\.pdf '\.pdf'; known: \.bz2, \.gz, \.txt, \.xz"),
     ],
@@ -61,6 +70,17 @@ def test_a_damaged_corpus_is_one_sentence(tmp_path, name, content, sentence):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=sentence):
         list(documents(tmp_path / name))
+
+
+@pytest.mark.parametrize("ending", ["txt", "gz", "xz", "bz2"])
+def test_an_absent_corpus_is_said_to_be_absent(tmp_path, ending):
+    with pytest.raises(BadInput, match=rf"there is no file .*a\.{ending}; correct the path"):
+        list(documents(tmp_path / f"a.{ending}"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    (tmp_path / "a.txt").write_text("One.", "utf-8-sig")
+    assert list(documents(tmp_path / "a.txt")) == [["One."]]
 
 
 def encoded(color, size=(40, 40), mode="RGB"):

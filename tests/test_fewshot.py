@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tailprompt import data, plan
@@ -96,6 +96,51 @@ def test_c3_joins_its_files_by_split_and_answers_become_letters(tmp_path):
     refused({"train-m": tmp_path / "m.json"}, "entries 2 are not [texts, questions, id]", loader="c3")
 
 
+@pytest.mark.parametrize(
+    "texts, change",
+    [(None, {}), ([None], {}), ("a", {}), (["a"], {"choice": 5}), (["a"], {"choice": [1, 2]}),
+     (["a"], {"question": None}), (["a"], {"answer": 2})],
+)  # fmt: skip
+def test_an_entry_of_c3_with_fields_of_another_type_is_named(tmp_path, texts, change):
+    question = {"question": "q", "choice": ["x", "y"], "answer": "y"}
+    entries = [[["a"], [question], "1"], [texts, [{**question, **change}], "2"]]
+    (tmp_path / "m.json").write_text(json.dumps(entries))
+    refused({"train-m": tmp_path / "m.json"}, "entries 2 are not [texts, questions, id]", loader="c3")
+
+
+def test_more_options_than_letters_are_refused_whichever_is_right(tmp_path):
+    for right in (0, 16):
+        question = {"question": "q", "choice": [f"o{n}" for n in range(17)], "answer": f"o{right}"}
+        (tmp_path / "m.json").write_text(json.dumps([[["a"], [question], "1"]]))
+        refused({"train-m": tmp_path / "m.json"}, "2 to 16 choices (m.json:1)", loader="c3")
+
+
+@pytest.mark.parametrize(
+    "change, column",
+    [
+        ({"article": 5}, "no text for their text"), ({"questions": [None, "q"]}, "no text for their pair"),
+        ({"options": [[1, 2], ["x", "y"]]}, "no list of texts for their choices"),
+        ({"options": ["xy", ["x", "y"]]}, "no list of texts for their choices"),
+        ({"answers": [1, ["B"]]}, "no text for their label"),
+    ],
+)  # fmt: skip
+def test_a_text_of_race_with_fields_of_another_type_is_named(tmp_path, change, column):
+    path = race(tmp_path / "a.tar.xz", {"train/middle/1": passage("a") | change})
+    refused({"all": path}, column, "RACE/train/middle/1.txt", loader="race", level="middle")
+
+
+@pytest.mark.parametrize("change", [{"label_4class": 5}, {"label_36class": [None]}, {"label_4class": []}])
+def test_an_entry_of_cmid_with_labels_of_another_type_is_named(tmp_path, change):
+    entry = {"originalText": "t", "label_4class": ["'a'"], "label_36class": ["'b'"]}
+    path = lines(tmp_path / "a.jsonl", [entry, entry | change])
+    refused({"raw": path}, "entries 2 have no list of texts", loader="cmid")
+
+
+def test_a_text_of_clue_of_another_type_is_named(tmp_path):
+    path = lines(tmp_path / "a.json", [{"sentence": None, "label_des": "a"}] * 3)
+    refused({"train": path, "dev": path}, "6 rows have no text for their text (a.json:", loader="clue")
+
+
 # texts with options in tables
 
 
@@ -162,6 +207,15 @@ def test_rows_whose_label_is_left_out_do_not_count(tmp_path):
     refused({"all": tmp_path / "a.jsonl"}, "only names c, d,", "no row", only=["a", "d", "c"])
 
 
+def test_a_data_set_of_which_no_rows_are_left_is_one_sentence(tmp_path):
+    rows = [{"text": f"t {n}", "o": ["yes", "no"], "label": n % 2} for n in range(20)]
+    path, options = lines(tmp_path / "a.jsonl", rows), {"text": "text", "choices": "o", "label": "label"}
+    refused({"all": path}, "'mine': no rows are left of 20", left_out=["0", "1"])
+    refused({"all": path}, "'mine': no rows are left of 20", left_out=["A", "B"], columns=options)
+    (tmp_path / "m.json").write_text("[]")
+    refused({"train-m": tmp_path / "m.json"}, "'mine': no rows are left of 0", loader="c3")
+
+
 # archives
 
 
@@ -191,6 +245,7 @@ def test_a_file_is_taken_from_a_zip_or_tar_by_the_end_of_its_path(tmp_path):
 
 @given(st.lists(st.integers(0, 40), min_size=2, max_size=15), st.integers(1, 99))
 def test_an_even_draw_has_the_total_and_no_class_far_from_another_unless_it_is_used_up(counts, total):
+    assume(total >= sum(n > 0 for n in counts))
     kept = splits.even(counts, total)
     assert sum(kept) == min(total, sum(counts)) and all(k <= n for k, n in zip(kept, counts, strict=True))
     free = [k for k, n in zip(kept, counts, strict=True) if k < n]
@@ -224,6 +279,15 @@ def test_a_sample_has_a_seed_of_its_own_and_a_larger_draw_contains_a_smaller_one
     first, again, more, other, eight = (drawn(tmp_path, cut)[1]["drawn"] for cut in draws)
     assert first == again and set(first["train"]) < set(more["train"]) and len(eight["train"]) == 24
     assert set(first["train"]) != set(other["train"])
+
+
+def test_a_total_below_the_number_of_classes_is_refused(tmp_path):
+    rows = [{"text": f"text {n}", "label": "abc"[n % 3]} for n in range(90)]
+    for total in (1, 2):
+        cut, sentence = {"total": total}, f"'mine': total={total} is less than the 3 classes"
+        refused({"all": lines(tmp_path / "a.jsonl", rows)}, sentence, cut=cut)
+    table, _ = drawn(tmp_path, {"total": 3})
+    assert set(table.loc[table["split"] == "train", "label"]) == {0, 1, 2}
 
 
 def test_a_total_is_a_cut_of_its_own(tmp_path):

@@ -137,6 +137,9 @@ def test_answers_are_first_tokens_of_words_or_bare_letters(t5, bert):
         BadInput, match="words.csv: the words of classes 'x' and 'y' begin with the same token"
     ):
         ids(t5, plain, words={"x": "good", "y": "good day"})
+    for word in (" ", "</s>", "<pad>", "<unk>"):
+        with pytest.raises(BadInput, match=f"no token but special ones for '{word}' of class 'x'"):
+            ids(t5, plain, words={"x": word, "y": "good"})
     with pytest.raises(BadInput, match="letters up to P, 16; the classes are 17"):
         ids(t5, options, words={str(i): "x" for i in range(17)})
 

@@ -256,3 +256,7 @@ def test_a_verbalizer_that_lacks_a_class_is_refused(tmp_path):
     path.write_text("label,words\nlaw,court\n")
     with pytest.raises(BadInput, match="no word for music, sport"):
         class_words(list(toy.WORDS), str(path))
+    for twice_or_blank in ("law,judge", "law,\u200b"):
+        path.write_text(f"label,words\nlaw,court\nmusic,song\nsport,ball\n{twice_or_blank}\n", "utf-8")
+        with pytest.raises(BadInput, match="each label stands once with its words, but law does not"):
+            class_words(list(toy.WORDS), str(path))

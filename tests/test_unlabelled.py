@@ -5,6 +5,7 @@ import re
 import tracemalloc
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from tailprompt import data
@@ -261,7 +262,7 @@ def test_a_corpus_that_gives_nothing_is_one_sentence(tmp_path, row, sentence):
 
 
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):
-    with pytest.raises(BadInput, match="gives no .* example; 1 documents have"):
+    with pytest.raises(BadInput, match="gives no .* example; 1 documents have.*an empty line ends each"):
         made("pair", corpus(tmp_path / "c.txt", documents=1, lines=200), examples=20)
 
 
@@ -287,10 +288,17 @@ def test_a_lexicon_file_is_read_longest_word_first_and_a_negation_turns_a_word(t
 
 
 @pytest.mark.parametrize(
-    "text", ["word,score\n好,2\n", "word,valence\n好,2\n差,bad\n", "word,valence\n,2\n好,9\n"]
+    "text, sentence",
+    [
+        ("word,score\n好,2\n", r"zh\.csv needs the header word,valence"),
+        ("word,valence\n", r"zh\.csv has no rows; it needs a word and its valence"),
+        ("word,valence\n好,2\n\n差,bad\n", r"zh\.csv: 1 rows are not a word and a valence .*\(zh\.csv:4\)"),
+        ("word,valence\n,2\n好,9\n", r"2 rows are not a word and a valence .*\(zh\.csv:2, zh\.csv:3\)"),
+        ("word,valence\n好,2\n差,-2\n好,1\n", r"1 rows have a word that stands before \(zh\.csv:4\)"),
+    ],
 )
-def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text):
-    with pytest.raises(BadInput, match=r"zh\.csv(: lines . |: lines 2, 3| needs the header word,valence)"):
+def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text, sentence):
+    with pytest.raises(BadInput, match=sentence):
         words_of(tmp_path / "zh.csv", text)
 
 
@@ -304,6 +312,25 @@ def test_a_model_is_given_four_times_as_many_texts_as_examples_are_asked_for(tmp
     row = {"name": "prompts", "examples": 20, "shares": SHARES}
     table = unlabelled.candidates({"all": reviews(tmp_path / "c.txt")}, row)
     assert Counter(table["split"]) == {"train": 32, "dev": 24, "test": 24} and table["id"].is_unique
+
+
+@pytest.mark.parametrize(
+    "cells, sentence",
+    [
+        ([[1.0, 0, 0, 0, 0], [0.5, 0.5], None], r"2 rows do not hold 5 probabilities \(train-1, train-2\)"),
+        ([[float("nan"), 1, 0, 0, 0]], r"1 rows do not hold 5 probabilities \(train-0\)"),
+        ([0.9, 0.1], r"2 rows do not hold 5 probabilities"),
+        (["abcde"], r"1 rows do not hold 5 probabilities"),
+        ([list("abcde")], r"1 rows do not hold 5 probabilities"),
+        ([[0.2] * 5], r"'prompts': of no text in .* surer than the thresholds .* 0\.95, 0\.5"),
+        ([], r"'prompts': of no text in"),
+    ],
+)
+def test_probabilities_that_do_not_fit_are_one_sentence(tmp_path, cells, sentence):
+    table = pd.DataFrame({"split": "train", "id": [f"train-{n}" for n in range(len(cells))], "text": "t"})
+    table.assign(probabilities=cells).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(BadInput, match=sentence):
+        made("single", tmp_path / "a.parquet", annotator="model")
 
 
 def test_a_models_probabilities_become_labels_by_their_thresholds_the_first_of_each_class(tmp_path):

@@ -19,6 +19,7 @@ from tailprompt import files
 from tailprompt.cards import free
 from tailprompt.data import sources
 from tailprompt.data.sentiment import THRESHOLDS
+from tailprompt.data.tables import few
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, stage
 
@@ -42,15 +43,23 @@ def probabilities(texts: list[str], stated: dict, device: torch.device) -> list[
 
 
 def load(stated: dict) -> tuple:
-    """The model and its tokenizer; raises BadInput unless it has five classes."""
+    """The model and its tokenizer; raises BadInput unless it is there whole and has five classes."""
     where = stated.get("folder") or stated["hub"]
     pinned = {} if "folder" in stated else {"revision": stated["revision"]}
+    if "folder" in stated and not Path(where).is_dir():
+        raise BadInput(f"annotator {where}: there is no folder")
     with files.reading(f"annotator {where}"):
-        model = AutoModelForSequenceClassification.from_pretrained(where, **pinned)
+        model, found = AutoModelForSequenceClassification.from_pretrained(
+            where, **pinned, output_loading_info=True
+        )
         tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
     if model.config.num_labels != len(THRESHOLDS):
         raise BadInput(
             f"annotator {where} has {model.config.num_labels} classes; {len(THRESHOLDS)} are needed"
+        )
+    if absent := sorted(found["missing_keys"]):  # they would be drawn at random
+        raise BadInput(
+            f"annotator {where}: its weights lack {few(absent)}; take a model trained on five classes"
         )
     return model, tokenizer
 

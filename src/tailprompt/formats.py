@@ -45,12 +45,13 @@ def answer_ids(
 
 
 def apart(words: dict[str, str], ids: list[list[int]], tokenizer, source: str) -> None:
-    """Raise BadInput where a word has no known token, or two classes the same."""
+    """Raise BadInput where a word has no token but unknown or special ones, or two classes the same."""
     seen: dict[tuple, str] = {}
     for (name, word), tokens in zip(words.items(), map(tuple, ids), strict=True):
-        if not set(tokens) - {tokenizer.unk_token_id}:
+        if not set(tokens) - {*tokenizer.all_special_ids}:
             raise BadInput(
-                f"{source}: the backbone has no token for '{word}' of class '{name}'; choose another"
+                f"{source}: the backbone has no token but special ones for '{word}' of class '{name}'; "
+                "choose another word"
             )
         if tokens in seen:
             raise BadInput(
@@ -171,4 +172,4 @@ def bare(tokenizer: PreTrainedTokenizerBase, piece: str) -> list[int]:
 def spoken(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:
     """Ids of texts; a space that SentencePiece puts before Chinese as a piece of its own is left out."""
     space = tokenizer.convert_tokens_to_ids(SPACE)
-    return [ids[1:] if ids[0] == space and len(ids) > 1 else ids for ids in tokenize(tokenizer, texts)]
+    return [ids[1:] if ids[:1] == [space] and len(ids) > 1 else ids for ids in tokenize(tokenizer, texts)]

@@ -42,6 +42,7 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    checks.types(table, name)
     table = chosen(table, row)
     checks.texts(table, name)
     table = divided(numbered(table), row)
@@ -62,13 +63,18 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
 def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     """The rows whose labels a data set's row does not leave out, and names where it says `only`.
 
-    Raises BadInput where no row has a label that `only` names.
+    Raises BadInput where no row has a label that `only` names, or no rows are left.
     """
     labels, only = table["label"], row.get("only")
     if absent := set(only or ()) - set(labels):
         raise BadInput(f"'{row['name']}': only names {known(absent)}, which no row has for a label")
     taken = labels.isin(only) if only else labels.notna()
-    return table[taken & ~labels.isin(row.get("left_out", []))]
+    taken &= ~labels.isin(row.get("left_out", []))
+    if not taken.any():
+        raise BadInput(
+            f"'{row['name']}': no rows are left of {len(table)}; its files need some that left_out keeps"
+        )
+    return table[taken]
 
 
 def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
@@ -140,7 +146,7 @@ def in_order(labels: pd.Series) -> list[str]:
 
 
 def read_words(path: Path) -> pd.DataFrame:
-    """A verbalizer: label and words of every class, in class order."""
+    """A verbalizer: label and words of every class, each once, in class order."""
     if not Path(path).is_file():
         raise BadInput(f"the verbalizer {path} does not exist, or is no file")
     table = read_separated(Path(path), "utf-8-sig", ",")
@@ -148,6 +154,10 @@ def read_words(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {PLACE})}")
     if not len(table):
         raise BadInput(f"{path} has no rows; it needs one label,words for every class")
+    wrong = table["label"].duplicated(keep=False) | table["words"].map(checks.invisible)
+    if wrong.any():
+        names = known(set(table.loc[wrong, "label"]))
+        raise BadInput(f"{path}: each label stands once with its words, but {names} does not")
     return table
 
 

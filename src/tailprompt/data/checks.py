@@ -7,8 +7,17 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, few
+from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, are_texts, few
 from tailprompt.errors import BadInput, known
+
+
+def types(table: pd.DataFrame, name: str) -> None:
+    """Every text, second text, label and id is a text, and the options are a list of texts."""
+    kinds = dict.fromkeys(("text", "pair", "label", "id"), ("text", lambda cell: isinstance(cell, str)))
+    for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
+        if column in table:
+            other = ~table[column].map(fits).astype(bool)
+            refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
 
 
 def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
@@ -119,15 +128,9 @@ def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
-    """A verbalizer names the labels of the data, each once, and (unless `absent`) no others."""
+    """A verbalizer names the labels of the data and (unless `absent`) no others, in words of their own."""
     given, there = list(words["label"]), set(table["label"])
-    repeated = {label for label in given if given.count(label) > 1}
-    empty = list(words.loc[words["words"].str.strip() == "", "label"])
     missing, surplus = sorted(there - set(given)), sorted(set(given) - there)
-    if repeated or empty:
-        raise BadInput(
-            f"{path}: each label stands once with its words, but {known(repeated | set(empty))} does not"
-        )
     alike = words["words"].map(plainly).duplicated(keep=False)
     if alike.any():
         raise BadInput(

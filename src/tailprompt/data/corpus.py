@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import lzma
 import re
+import zlib
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -25,8 +26,10 @@ def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
     """
     path, paragraphs, characters, line = Path(path), [], 0, 0
     opener = named(OPENERS, path.suffix, f"ending of the corpus {path.name}")
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}; correct the path of the corpus")
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
+        with opener(path, "rt", encoding="utf-8-sig") as file:
             for line, text in enumerate(file, 1):  # noqa: B007
                 if text := text.strip():
                     characters += len(text)
@@ -40,7 +43,7 @@ def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
                 paragraphs, characters = [], 0
     except UnicodeDecodeError as error:
         raise BadInput(f"corpus {path}: not UTF-8 after line {line} ({error.reason})") from None
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise BadInput(f"corpus {path} cannot be read after line {line} ({error})") from None
     if paragraphs:
         yield paragraphs

@@ -8,7 +8,20 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from tailprompt.data import archives
-from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, PLACE, SPLIT, TEXT, decoded, few, parsed
+from tailprompt.data.tables import (
+    CHOICES,
+    ID,
+    LABEL,
+    LETTERS,
+    PAIR,
+    PLACE,
+    SPLIT,
+    TEXT,
+    are_texts,
+    decoded,
+    few,
+    parsed,
+)
 from tailprompt.errors import BadInput
 
 LEAF = re.compile(r"\((\d) ([^()]+)\)")
@@ -67,7 +80,9 @@ def load_c3(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         for number, (texts, asked, _) in enumerate(documents(path), 1):
             for each in asked:
                 options, right = each["choice"], each["answer"]
-                letter = LETTERS[options.index(right)] if right in options else ""
+                letter = next(
+                    (a for a, option in zip(LETTERS, options, strict=False) if option == right), "none"
+                )
                 text, place = "\n".join(texts), f"{path.name}:{number}"
                 rows.append((key.partition("-")[0], text, each["question"], options, letter, place))
     return pd.DataFrame(rows, columns=[SPLIT, TEXT, PAIR, CHOICES, LABEL, PLACE])
@@ -76,14 +91,22 @@ def load_c3(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 def documents(path: Path) -> list:
     """The list of a file of C3."""
     found = parsed(decoded(path), path, 1)
-    wrong = [
-        n
-        for n, entry in enumerate(found if isinstance(found, list) else [None], 1)
-        if not (isinstance(entry, list) and len(entry) == 3 and isinstance(entry[1], list))
-        or not all(
-            isinstance(each, dict) and {"question", "choice", "answer"} <= set(each) for each in entry[1]
+    entries = enumerate(found if isinstance(found, list) else [None], 1)
+    if wrong := [n for n, entry in entries if not is_document(entry)]:
+        raise BadInput(
+            f"{path}: entries {few(wrong)} are not [texts, questions, id] as in C3, where a question has "
+            "texts for question and answer and a list of texts for choice"
         )
-    ]
-    if wrong:
-        raise BadInput(f"{path}: entries {few(wrong)} are not [texts, questions, id] as in C3")
     return found
+
+
+def is_document(entry) -> bool:
+    """Whether an entry is [texts, questions, id] as in C3."""
+    if not (isinstance(entry, list) and len(entry) == 3 and isinstance(entry[1], list)):
+        return False
+    return are_texts(entry[0]) and all(
+        isinstance(each, dict)
+        and are_texts([each.get("question"), each.get("answer")])
+        and are_texts(each.get("choice"))
+        for each in entry[1]
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.tables import LABEL, PAIR, PLACE, SPLIT, TEXT, decoded, few, json_objects
+from tailprompt.data.tables import LABEL, PAIR, PLACE, SPLIT, TEXT, are_texts, decoded, few, json_objects
 from tailprompt.data.tables import separated_lines as lines_of
 from tailprompt.errors import BadInput
 
@@ -31,10 +31,20 @@ MERGED = {
 def load_cmid(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """CMID.json (a JSON list or JSON Lines): shuffled, the first fifth test, the next tenth dev."""
     objects = json_objects(paths["raw"], keys={"originalText", "label_4class", "label_36class"})
+    wrong = [n for n, o in objects if not (is_intent(o["label_4class"]) and is_intent(o["label_36class"]))]
+    if wrong:
+        raise BadInput(
+            f"{paths['raw']}: entries {few(wrong)} have no list of texts for label_4class and label_36class"
+        )
     examples = [(o["originalText"], intent(o), place(paths["raw"], n)) for n, o in objects]
     random.Random(SEED).shuffle(examples)
     test, dev = int(0.2 * len(examples)), int(0.3 * len(examples))
     return framed({"train": examples[dev:], "dev": examples[test:dev], "test": examples[:test]})
+
+
+def is_intent(labels) -> bool:
+    """Whether labels are a list of texts, the first of which counts."""
+    return are_texts(labels) and len(labels) > 0
 
 
 def intent(example: dict) -> str:

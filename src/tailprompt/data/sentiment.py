@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from pathlib import Path
 
-from tailprompt.data.tables import few, read_separated
+from tailprompt.data.checks import refuse
+from tailprompt.data.tables import read_separated
 from tailprompt.errors import BadInput
 
 THRESHOLDS = (0.95, 0.5, 0.5, 0.5, 0.7)  # of terrible, bad, maybe, good, great, as released
@@ -39,11 +40,12 @@ def lexicon(row: dict) -> Annotator:
     table = read_separated(path, "utf-8-sig", ",")
     if not {"word", "valence"} <= set(table):
         raise BadInput(f"{path} needs the header word,valence")
+    if not len(table):
+        raise BadInput(f"{path} has no rows; it needs a word and its valence in each")
     wrong = ~table["valence"].str.fullmatch(r"-?[0-4](\.\d+)?") | (table["word"].str.strip() == "")
-    if wrong.any():
-        raise BadInput(
-            f"{path}: lines {few([*table.index[wrong] + 2])} are not a word and a valence in -4..4"
-        )
+    refuse(table, wrong, f"{path}: {{n}} rows are not a word and a valence in -4..4 ({{places}})")
+    again = table["word"].duplicated()
+    refuse(table, again, f"{path}: {{n}} rows have a word that stands before ({{places}}); keep one of each")
     valence = dict(zip(table["word"], table["valence"].astype(float), strict=True))
     longest_first = "|".join(map(re.escape, sorted(valence, key=len, reverse=True)))
     found = re.compile(f"([{NEGATION}]?)({longest_first})")

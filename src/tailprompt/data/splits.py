@@ -110,6 +110,8 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
 
 def even(counts: list[int], total: int) -> list[int]:
     """`total` rows, or all there are, one of each class in turn; a class that has no more is passed over."""
+    if total < (present := sum(n > 0 for n in counts)):
+        raise BadInput(f"total={total} is less than the {present} classes; each needs a row")
     kept = [0] * len(counts)
     for _ in range(min(total, sum(counts))):
         c = min((c for c, n in enumerate(counts) if kept[c] < n), key=lambda c: kept[c])

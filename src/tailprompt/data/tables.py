@@ -100,15 +100,18 @@ def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Serie
     """The cells of several columns, or of one that holds lists, as lists of texts."""
     if isinstance(names, list):
         return strings(table, {name: name for name in names}, path)[names].apply(list, axis=1)
-    bad = ~table[names].map(
-        lambda cell: isinstance(cell, list | np.ndarray) and all(type(x) is str for x in cell)
-    )
+    bad = ~table[names].map(are_texts)
     if bad.any():
         raise BadInput(
             f"{path}: {bad.sum()} rows hold no list of texts in the column '{names}' "
             f"({few(list(table[PLACE][bad]))}); several columns may be named instead"
         )
     return table[names].map(list)
+
+
+def are_texts(cell) -> bool:
+    """Whether a cell is a list of texts."""
+    return isinstance(cell, list | np.ndarray) and all(type(each) is str for each in cell)
 
 
 def lettered(label: str) -> str:

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from tailprompt.data.checks import refuse
 from tailprompt.data.corpus import is_held_out, kept
-from tailprompt.data.sentiment import ANNOTATORS, accepted
+from tailprompt.data.sentiment import ANNOTATORS, THRESHOLDS, accepted
 from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_parquet
@@ -202,12 +204,27 @@ def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def annotated(path: Path, row: dict) -> pd.DataFrame:
-    """The examples among annotated candidates (split, id, text, probabilities), the first of each class."""
+    """The examples among annotated candidates (split, id, text, probabilities), the first of each class.
+
+    Raises BadInput where rows do not have five probabilities, or the annotator was sure of none.
+    """
     table = read_parquet(path, SPLIT, ID, TEXT, "probabilities")
+    wrong = ~table["probabilities"].map(are_probabilities).astype(bool)
+    refuse(table, wrong, f"{path}: {{n}} rows do not hold {len(CLASSES)} probabilities ({{places}})")
     labels = table.pop("probabilities").map(accepted)
+    if not labels.notna().any():
+        raise BadInput(
+            f"'{row['name']}': of no text in {path} is the annotator surer than the thresholds of its "
+            f"classes, {', '.join(map(str, THRESHOLDS))}; name another annotator or a larger corpus"
+        )
     table = table[labels.notna()].assign(**{LABEL: [CLASSES[int(c)] for c in labels.dropna()]})
     place = table.groupby([SPLIT, LABEL]).cumcount()
     return table[place < table[SPLIT].map(quotas(row)) // len(CLASSES)].reset_index(drop=True)
+
+
+def are_probabilities(cell) -> bool:
+    """Whether a cell of a table is a probability of each class."""
+    return np.shape(cell) == (len(CLASSES),) and cell.dtype.kind == "f" and bool(np.isfinite(cell).all())
 
 
 def collected(
@@ -245,7 +262,8 @@ def collected(
     if empty := sorted(found.keys() - {each[SPLIT] for each in rows}):
         raise BadInput(
             f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; {number} documents "
-            f"have {units} or more texts of {least} or more characters; name a larger corpus"
+            f"have {units} or more texts of {least} or more characters; name a larger corpus, in which an "
+            "empty line ends each document"
         )
     return pd.DataFrame(rows)
 
