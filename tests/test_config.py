@@ -379,6 +379,11 @@ def test_a_verbalizer_of_a_setting_must_be_there():
     refused(given, "under glee: there is no file no.csv")
 
 
+def test_a_corpus_that_is_named_must_be_there():
+    with pytest.raises(BadInput, match="corpora.text: there is no no.txt; correct the path"):
+        config.check_files(config.load(values={"corpora": {"text": "no.txt"}}))
+
+
 def test_a_run_begins_from_an_adapter_that_is_there_and_fits():
     begun = {"start": {"folder": "no-such-folder"}}
     refused({"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")

@@ -194,7 +194,10 @@ def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
-    """Raise BadInput at the first data set of the scale whose own file or folder of images is absent."""
+    """Raise BadInput at the first corpus, or data set of the scale, whose own file or folder is absent."""
+    for name, path in (config.get("corpora") or {}).items():
+        if path and not Path(root, path).exists():
+            raise BadInput(f"corpora.{name}: there is no {path}; correct the path")
     for name in dict.fromkeys(plan.parse(dataset)[0] for dataset in blocks.all_datasets(config)):
         row = plan.dataset_row(config, name)
         entries = row.get("files", {"all": row.get("path", {})}).values()
