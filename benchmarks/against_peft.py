@@ -15,13 +15,13 @@ import argparse
 import json
 import platform
 import statistics
-import tempfile
 import time
 
 import torch
+import trainer
 from peft import PromptTuningConfig, get_peft_model
 from torch.nn.functional import cross_entropy
-from transformers import T5ForConditionalGeneration, Trainer, TrainingArguments
+from transformers import T5ForConditionalGeneration
 
 from tailprompt import backbones, blocks, data
 from tailprompt.compose import compose, encode_rows
@@ -59,7 +59,7 @@ def ours(rows, classes: int, settings: dict, device: torch.device) -> float:
         epochs=1,
         patience=1,
     )
-    synchronize(device)
+    trainer.synchronize(device)
     return time.perf_counter() - begun
 
 
@@ -81,30 +81,8 @@ def pefts(rows, classes: int, settings: dict, device: torch.device) -> float:
             "labels": torch.stack([torch.full_like(labels, -100), FIRST + labels], dim=1),
         }
 
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = TrainingArguments(
-            folder,
-            per_device_train_batch_size=settings["batch"],
-            num_train_epochs=1,
-            learning_rate=1e-2,
-            use_cpu=device.type == "cpu",
-            save_strategy="no",
-            report_to="none",
-            disable_tqdm=True,
-            logging_strategy="no",
-            remove_unused_columns=False,
-        )
-        rows_by_index = [{"index": i} for i in range(len(rows))]
-        trainer = Trainer(model, arguments, train_dataset=rows_by_index, data_collator=collate)
-        begun = time.perf_counter()
-        trainer.train()
-        synchronize(device)
-        return time.perf_counter() - begun
-
-
-def synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+    rows_by_index = [{"index": i} for i in range(len(rows))]
+    return trainer.seconds(model, rows_by_index, collate, device, batch=settings["batch"], lr=1e-2)
 
 
 def main() -> None:

@@ -14,17 +14,15 @@ import argparse
 import json
 import platform
 import statistics
-import tempfile
 import time
 
 import torch
+import trainer
 from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
     DataCollatorWithPadding,
-    Trainer,
-    TrainingArguments,
 )
 
 from tailprompt import backbones, blocks, data, plan
@@ -55,7 +53,7 @@ def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) ->
         epochs=1,
         patience=1,
     )
-    synchronize(device)
+    trainer.synchronize(device)
     return time.perf_counter() - begun
 
 
@@ -70,30 +68,8 @@ def trainers(rows, classes: int, row: dict, settings: dict, device: torch.device
     examples = [
         {key: encoded[key][i] for key in encoded} | {"labels": label} for i, label in enumerate(rows["label"])
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = TrainingArguments(
-            folder,
-            per_device_train_batch_size=settings["batch"],
-            num_train_epochs=1,
-            learning_rate=1e-4,
-            use_cpu=device.type == "cpu",
-            save_strategy="no",
-            report_to="none",
-            disable_tqdm=True,
-            logging_strategy="no",
-        )
-        trainer = Trainer(
-            model, arguments, train_dataset=examples, data_collator=DataCollatorWithPadding(tokenizer)
-        )
-        begun = time.perf_counter()
-        trainer.train()
-        synchronize(device)
-        return time.perf_counter() - begun
-
-
-def synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+    collate = DataCollatorWithPadding(tokenizer)
+    return trainer.seconds(model, examples, collate, device, batch=settings["batch"], lr=1e-4)
 
 
 def main() -> None:
