@@ -27,6 +27,7 @@ LINES = [
     {"color": "#E69F00", "linestyle": (0, (5, 1)), "marker": "v"},
     {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
 ]
+HATCHES = ("", "/////", ".....", "xxxxx", "-----", "|||||")  # of areas: in grey, two of the colours are alike
 SETTINGS = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 7.5,
