@@ -1,5 +1,6 @@
 """Points, their settings in order, the sweep grammar, and what each scale runs."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -498,3 +499,54 @@ def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
     assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
     assert pattern("superglue-rte@total=32", "pt-as-released") == "soft_as_released"
     assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")
+
+
+def at_length(paper, length, folder=None, **row):
+    """Check the settings of a run of texts and of a soft prompt of 100 on a backbone of this row."""
+    if folder:
+        row["path"] = str(folder)
+    made = prompting(paper, backbones={"near": row}, datasets={"rte": {"max_length": length}})
+    points = [Point("glee", "near", "rte", method, 775) for method in ("soft", "cls-tanh")]
+    return [lambda point=point: config.check_settings(made, [point]) for point in points]
+
+
+@pytest.mark.parametrize(
+    "row, stated, positions",
+    [
+        ({"family": "bert", "path": "workflow/resources/backbones/bert-mini"}, None, 512),
+        ({"family": "bert", "recipe": "bert-mini"}, None, 512),
+        ({"family": "roberta"}, {"max_position_embeddings": 514, "pad_token_id": 1}, 512),
+        (
+            {"family": "bert", "random": {"max_position_embeddings": 256}},
+            {"max_position_embeddings": 512},
+            256,
+        ),
+    ],
+)
+def test_a_text_and_its_prompt_fit_the_positions_of_a_backbone_at_hand(
+    paper, tmp_path, row, stated, positions
+):
+    if stated:
+        (tmp_path / "config.json").write_text(json.dumps(stated))
+    folder = tmp_path if stated else None
+    soft, plain = at_length(paper, positions - 100, folder, **row)
+    assert soft() and plain()
+    soft, plain = at_length(paper, positions - 99, folder, **row)
+    said = (
+        f"backbone 'near' has {positions} positions, fewer than max_length {positions - 99} and soft_length"
+    )
+    with pytest.raises(
+        BadInput, match=f"^soft on rte under glee: {said} 100; lower max_length or soft_length"
+    ):
+        soft()
+    assert plain()
+    with pytest.raises(BadInput, match=f"fewer than max_length {positions + 1}; lower max_length$"):
+        at_length(paper, positions + 1, folder, **row)[1]()
+
+
+@pytest.mark.parametrize("text", [None, "[", "[1]", '{"max_position_embeddings": "many"}'])
+def test_positions_that_no_one_knows_yet_are_the_jobs_to_check(paper, tmp_path, text):
+    if text:
+        (tmp_path / "config.json").write_text(text)
+    assert at_length(paper, 9999, tmp_path, family="bert")[0]()
+    assert at_length(paper, 9999, "workflow/resources/backbones/t5-mini", family="t5")[0]()
