@@ -33,6 +33,10 @@ def test_every_scale_is_accepted_and_every_run_has_settings(scale):
     assert all(config.check_settings(whole, blocks.all_points(whole)).values())
 
 
+def test_shares_that_leave_a_split_of_prompts_nothing_are_refused_in_the_plan():
+    refused({"datasets": {"prompts-pair": {"shares": {"dev": 0}}}}, "'prompts-pair': shares {dev: 0, test: ")
+
+
 def test_without_a_scale_it_is_the_papers():
     assert config.load()["scale"] == "paper"
 

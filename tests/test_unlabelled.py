@@ -8,7 +8,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from tailprompt import data
+from tailprompt import data, quotas
 from tailprompt.data import sentiment, unlabelled
 from tailprompt.data.unlabelled import CHOICE, UNIFIED, blocks, sentences, shortened
 from tailprompt.errors import BadInput
@@ -259,6 +259,21 @@ def test_a_corpus_that_gives_nothing_is_one_sentence(tmp_path, row, sentence):
     (tmp_path / "c.txt").write_text("one line\n\nanother\n")
     with pytest.raises(BadInput, match=sentence):
         made("pair", tmp_path / "c.txt", **row)
+
+
+@pytest.mark.parametrize("shares", [{"dev": 0}, {"test": 0.0}, {"dev": 0.6, "test": 0.4}, {"dev": 0.97}])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_shares_that_leave_a_split_nothing_are_named_and_not_the_corpus(tmp_path, kind, shares):
+    said = r"data set 'prompts': shares {dev: .*} of examples: 20 are train .*, test .*; shares must be"
+    with pytest.raises(BadInput, match=said):
+        made(kind, tmp_path / "no corpus is read.txt", examples=20, shares=shares)
+
+
+def test_shares_of_pseudo_labels_leave_each_of_five_classes_an_example(tmp_path):
+    row = {"loader": "pseudo_label", "examples": 100}
+    with pytest.raises(BadInput, match="train 94, dev 5, test 1; .* train too, of 5 or more"):
+        quotas.check({"prompts": row})
+    quotas.check({"prompts": {**row, "shares": {"test": 0.05}}, "pairs": {**row, "loader": "table"}})
 
 
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):

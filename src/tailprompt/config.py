@@ -16,7 +16,7 @@ import yaml
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
 
-from tailprompt import blocks, plan, recipes, tuning
+from tailprompt import blocks, plan, quotas, recipes, tuning
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json
 from tailprompt.patterns import pattern_of
@@ -64,6 +64,7 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check_names(config, layers)
     check_claims(config, layers)
     recipes.check(config["pretraining"])
+    quotas.check(config["datasets"])
     return config
 
 

@@ -27,10 +27,9 @@ from tailprompt.data.sentiment import ANNOTATORS, THRESHOLDS, accepted
 from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_parquet
+from tailprompt.quotas import EXAMPLES, quotas, shares_of
 
 BLOCK = 1000  # documents
-EXAMPLES = 100_000
-SHARES = {"dev": 0.05, "test": 0.001}  # as released
 LONGEST = 5_000_000  # characters of a document, as released
 WORD = re.compile(r"[㐀-鿿]|[^\s㐀-鿿]+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -219,7 +218,7 @@ def annotated(path: Path, row: dict) -> pd.DataFrame:
         )
     table = table[labels.notna()].assign(**{LABEL: [CLASSES[int(c)] for c in labels.dropna()]})
     place = table.groupby([SPLIT, LABEL]).cumcount()
-    return table[place < table[SPLIT].map(quotas(row)) // len(CLASSES)].reset_index(drop=True)
+    return table[place < table[SPLIT].map(quotas(row, len(CLASSES))) // len(CLASSES)].reset_index(drop=True)
 
 
 def are_probabilities(cell) -> bool:
@@ -242,9 +241,10 @@ def collected(
     units: a document has at least so many, each of `least` characters and `words` words. classes: where they
     are given, each has an equal part of the examples. Raises BadInput where a split would have none.
     """
+    labels = classes or [None]
     found = {
-        split: {label: Lowest(size // len(classes or [None])) for label in classes or [None]}
-        for split, size in quotas(row).items()
+        split: {label: Lowest(size // len(labels)) for label in labels}
+        for split, size in quotas(row, len(labels)).items()
     }
     seed, number = row.get("split_seed", 0), 0
     for block in blocks(documents(paths["all"], row, units, least, words), row.get("block", BLOCK)):
@@ -274,16 +274,9 @@ def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
         each.add(key, made)
 
 
-def quotas(row: dict) -> dict[str, int]:
-    """Examples of each split."""
-    total, shares = row.get("examples", EXAMPLES), {**SHARES, **row.get("shares", {})}
-    held_out = {split: max(1, round(share * total)) for split, share in shares.items()}
-    return {"train": total - sum(held_out.values()), **held_out}
-
-
 def split_of(document: list[str], row: dict) -> str:
     """The split of a document, by its own text."""
-    shares = {**SHARES, **row.get("shares", {})}
+    shares = shares_of(row)
     if is_held_out(document, shares["test"]):
         return "test"
     return "dev" if is_held_out(document, shares["test"] + shares["dev"]) else "train"
