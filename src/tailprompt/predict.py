@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from math import inf
@@ -135,9 +136,14 @@ def cells(table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path) 
 def texts_of(
     table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path, classes: int
 ) -> pd.DataFrame:
-    """What `encode_rows` reads. classes: of the run, more than which no row may have options."""
+    """What `encode_rows` reads. classes: of the run, more than which no row may have options.
+
+    Raises BadInput for an option that is empty, or stands twice in its row: its letter would say nothing.
+    """
     texts = cells(table, columns, path)
     checks.texts(texts, str(path), options=classes)
+    if CHOICES in texts:
+        checks.options(texts, str(path))
     return texts.assign(label=0, id=texts[PLACE])
 
 
@@ -231,6 +237,8 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
+    if out.resolve().parent == run.resolve():
+        raise BadInput(f"--out {out} is in the run's folder, whose files are the run's; name another folder")
     about = record(run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
@@ -264,7 +272,11 @@ def main() -> None:
         help="rows to classify: csv, tsv, jsonl, parquet; of a run on images a folder of images, one image, "
         "or such a file with a column of paths, which begin at its folder",
     )
-    parser.add_argument("--out", type=Path, help="file to write (default: FILE's name + .predictions.csv)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="file to write, in place of one that is there (default: FILE's name + .predictions.csv)",
+    )
     parser.add_argument("--text", help="the column with the text (text)")
     parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
     parser.add_argument(
@@ -278,7 +290,10 @@ def main() -> None:
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     options = vars(parser.parse_args())
     out = options.pop("out") or beside(options["file"])
+    replaced = out.exists()
     predict_file(out=out, **options)
+    if replaced:
+        print("in place of the file that was there:", file=sys.stderr)
     print(out)
 
 
