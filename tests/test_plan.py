@@ -163,6 +163,66 @@ def test_a_row_without_template_or_length_has_its_languages():
     assert (stated["template"], stated["max_length"]) == ("{mask} {text}", 9)
 
 
+@pytest.mark.parametrize(
+    "row, form",
+    [
+        ({"columns": {"choices": "c", "pair": "p"}}, "mcc"),
+        ({"files": {"all": {"path": "a.csv", "columns": {"choices": ["a", "b"]}}}}, "mcc"),
+        ({"loader": "race"}, "mcc"),
+        ({"columns": {"pair": "p"}}, "spc"),
+        ({"loader": "next_sentence_pair"}, "spc"),
+    ],
+)
+def test_the_form_of_texts_is_that_of_their_columns_or_loader_and_no_other(row, form):
+    row = {"name": "own", **row}
+    assert plan.form_of(row) == plan.form_of({**row, "form": form}) == form
+    for other in {"ssc", "spc", "mcc"} - {form}:
+        with pytest.raises(
+            BadInput, match=f"data set 'own': .*, so its form is {form}, not {other}; correct"
+        ):
+            plan.form_of({**row, "form": other})
+
+
+def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
+    assert plan.form_of({}) == "ssc" and plan.form_of({"form": "mcc"}) == "mcc"
+
+
+def checked(method, **columns):
+    mine = own(path="a.csv", language="en", template="{text} {mask}", columns=columns)
+    mine["methods"] = {**mine["methods"], "words": {**mine["methods"]["ft"], "pattern": "{text} is {mask}"}}
+    return config.check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
+
+
+@pytest.mark.parametrize(
+    "method, columns, said",
+    [
+        (
+            "prompt",
+            {"pair": "p"},
+            "template '{text} {mask}' has no {pair}, which its texts have; name it there",
+        ),
+        ("words", {"pair": "p"}, "pattern '{text} is {mask}' has no {pair}, which"),
+        ("words", {"choices": "c"}, "pattern '{text} is {mask}' has no {choices}, which"),
+        (
+            "prompt",
+            {"choices": "c"},
+            "input prompted shows no options, which its texts have; allowed: formatted",
+        ),
+        ("cls-tanh", {"choices": "c"}, "input plain shows no options"),
+    ],
+)
+def test_a_run_that_would_not_see_a_pair_or_its_options_is_refused(method, columns, said):
+    with pytest.raises(BadInput, match=f"^{method} on own under mine: {said}"):
+        checked(method, **columns)
+
+
+@pytest.mark.parametrize(
+    "method, columns", [("cls-tanh", {"pair": "p"}), ("ft", {"choices": "c"}), ("ft", {})]
+)
+def test_a_run_that_sees_all_of_a_text_is_not(method, columns):
+    assert checked(method, **columns)
+
+
 def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
     with pytest.raises(BadInput, match="'own' has no max_length, template, and 'languages' none for 'de'"):
         own_settings(path="a.csv", language="de")

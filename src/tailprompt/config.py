@@ -251,10 +251,8 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
     plan.check_start(config, point)
     if folder := (settings["start"] or {}).get("folder"):
         check_adapter(settings, Path(root, folder), where)
-    if kind == "prompted":
-        pieces(template_of(settings), paired=True, where=f"{where} template")
-    if kind == "formatted":
-        check_pattern(settings, where)
+    if kind != "pixels":
+        check_shown(settings, plan.form_of(plan.dataset_row(config, point.dataset)), where)
 
 
 def check_image_model(settings: dict, shape: dict, row: dict, where: str) -> None:
@@ -283,13 +281,28 @@ def check_adapter(settings: dict, folder: Path, where: str) -> None:
         raise BadInput(f"{where} {folder} has no adapter_config.json; name a folder in peft's format")
 
 
-def check_pattern(settings: dict, where: str) -> None:
-    """Raise BadInput where a run's pattern cannot be read, or is not there in its language."""
+def check_shown(settings: dict, form: str, where: str) -> None:
+    """Raise BadInput where a run's input shows not all of a text: not its pair, or not its options."""
+    kind = settings["input"]
+    if form == "mcc" and kind != "formatted":
+        raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
+    if kind == "plain":
+        return
+    shown, place = template_of(settings), f"{where} template"
+    if kind == "formatted":
+        shown, place = pattern_in(settings, where), f"{where} pattern"
+    pieces(shown, paired=True, options=kind == "formatted", where=place)
+    part = {"ssc": "text", "spc": "pair", "mcc": "choices"}[form]
+    if f"{{{part}}}" not in shown:
+        raise BadInput(f"{place} '{shown}' has no {{{part}}}, which its texts have; name it there")
+
+
+def pattern_in(settings: dict, where: str) -> str:
+    """A run's pattern in its language and for its form; raises BadInput where there is none."""
     try:
-        pattern = pattern_of(settings["pattern"], settings["language"], settings["form"])
+        return pattern_of(settings["pattern"], settings["language"], settings["form"])
     except BadInput as wrong:
         raise BadInput(f"{where} {wrong}") from None
-    pieces(pattern, paired=True, options=True, where=f"{where} pattern")
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
