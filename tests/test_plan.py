@@ -349,7 +349,7 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
     "method, start, said",
     [
         ({}, {"keep": True}, None),
-        ({}, {}, "keeps its head only; set keep: true in methods.first"),
+        ({}, {}, "keeps its head only; set keep: true in the scale's file, methods: {first: {keep: true}}"),
         ({}, {"keep": True, "head": "verbalizer", "input": "prompted"}, "has another head"),
         ({}, {"keep": True, "norm": "fresh"}, "has another head"),
         (

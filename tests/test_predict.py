@@ -222,7 +222,8 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
 
 
 def test_a_run_that_kept_its_head_only_is_refused(runs, rows):
-    refused(["holds the head without its body", "keep: true"], runs["head"], rows)
+    said = "set keep: true in the scale's file, methods: {cls-tanh: {keep: true}}, and run it again"
+    refused(["holds the head without its body", said], runs["head"], rows)
 
 
 def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, rows, tmp_path):

@@ -321,7 +321,12 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and soft_scale must be alike")
     chain = [start, *starts_of(config, start)]
     if any(settings(config, each)["tuner"] == "full" for each in chain) and not theirs["keep"]:
-        raise BadInput(f"{place} keeps its head only; set keep: true in methods.{parse(start.method)[0]}")
+        raise BadInput(f"{place} keeps its head only; {keeping(start.method)}")
+
+
+def keeping(method: str) -> str:
+    """Where to say that the runs of a method keep all their weights."""
+    return f"set keep: true in the scale's file, methods: {{{parse(method)[0]}: {{keep: true}}}}"
 
 
 def loaded(settings: dict) -> tuple:
