@@ -38,7 +38,7 @@ from tailprompt.compose import (
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
-from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, rows, strings
+from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, others, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
@@ -108,12 +108,15 @@ def columns_of(
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = [
-            str(path) for path in (listings.images(file) if file.is_dir() else listings.readable([file]))
-        ]
+        found = listings.images(file) if file.is_dir() else listings.readable([file])
+        skipped = others(listings.skipped(file, found))
         if not found:
-            raise BadInput(f"{file}: no image is there; they end in {known(ENDINGS)}")
-        return pd.DataFrame({"path": found})
+            raise BadInput(
+                f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"
+            )
+        if skipped:
+            print(f"{file}: {skipped}; images end in {known(ENDINGS)}", file=sys.stderr)
+        return pd.DataFrame({"path": [str(path) for path in found]})
     if not file.is_file():
         raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
     return rows(file, encoding, hint=HINT)
