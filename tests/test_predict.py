@@ -283,7 +283,7 @@ def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_pat
     refused(["unknown file format", "'xlsx'", "jsonl"], runs["prompt"], rows, out=tmp_path / "a.xlsx")
     refused(["name another file"], runs["prompt"], rows, out=rows)
     inside = runs["prompt"] / "predictions.parquet"
-    refused(["is in the run's folder", "name another folder"], runs["prompt"], rows, out=inside)
+    refused(["is a file of the run itself; name another"], runs["prompt"], rows, out=inside)
     refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
     refused(["has no column 'pair'", "--pair"], runs["pair"], rows)
     refused(["rows of text and pair; leave out --choices"], runs["pair"], rows, choices=["id"])

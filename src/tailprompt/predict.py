@@ -45,6 +45,7 @@ from tailprompt.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once
+OF_RUNS = ("predictions.parquet", "features.parquet", "scores.parquet", "curve.csv")  # never written over
 HINT = "state its encoding with --encoding"
 
 
@@ -240,8 +241,8 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
-    if out.resolve().parent == run.resolve():
-        raise BadInput(f"--out {out} is in the run's folder, whose files are the run's; name another folder")
+    if out.resolve() in {run.resolve() / name for name in OF_RUNS}:
+        raise BadInput(f"--out {out} is a file of the run itself; name another file")
     about = record(run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
