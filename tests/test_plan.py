@@ -537,7 +537,7 @@ def test_choose_may_try_other_values_for_a_method():
     assert blocks.values_of({}, "pt") == [None]
 
 
-@pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1462)])
+@pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1562)])
 def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     whole = config.load([f"config/{name}.yaml"], {"make": {"ppt": {}}} if name == "paper" else None)
     points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]
