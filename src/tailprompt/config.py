@@ -245,14 +245,13 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
         check_image_model(settings, shape, row, where)
     else:
         check_length(settings, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
+        check_shown(settings, plan.form_of(plan.dataset_row(config, point.dataset)), where)
     words = settings.get("verbalizer")
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     plan.check_start(config, point)
     if folder := (settings["start"] or {}).get("folder"):
         check_adapter(settings, Path(root, folder), where)
-    if kind != "pixels":
-        check_shown(settings, plan.form_of(plan.dataset_row(config, point.dataset)), where)
 
 
 def check_image_model(settings: dict, shape: dict, row: dict, where: str) -> None:
