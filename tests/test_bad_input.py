@@ -337,6 +337,12 @@ TABLE = {
         lambda *_: backbones.load({"family": "bert"}),
         "row needs path, or hub and revision",
     ),
+    "a backbone in a type of its own": (
+        lambda *_: backbones.load(
+            {"family": "t5", "path": "workflow/resources/backbones/t5-mini", "dtype": "nn"}
+        ),
+        "unknown dtype of backbone .*t5-mini, 'nn'; known: bfloat16, float32",
+    ),
     "a point that is none": (
         lambda *_: trained(point="a/b"),
         "--point a/b is not protocol/backbone/dataset/method/seed",

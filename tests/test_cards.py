@@ -89,6 +89,17 @@ def test_a_job_of_several_cards_has_them_whole_and_gives_them_back(monkeypatch):
         assert mine() == "4,5,6"
 
 
+@pytest.mark.parametrize(
+    "wanted, said", [(9, "9 cards are wanted, 2 visible; all"), (2, ""), (float("inf"), "")]
+)
+def test_a_job_that_gets_fewer_cards_than_its_row_says_tells_so(monkeypatch, capsys, wanted, said):
+    show(monkeypatch, "4,5")
+    with cards.free("auto", wanted=wanted):
+        assert mine() == "4,5"
+    heard = capsys.readouterr().err
+    assert said in heard and bool(said) == bool(heard)
+
+
 def test_a_job_that_waits_for_several_cards_keeps_none_from_others(monkeypatch):
     show(monkeypatch, "0,1")
     monkeypatch.setattr(cards.time, "sleep", lambda seconds: os.close(held.pop()))

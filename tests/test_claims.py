@@ -167,6 +167,12 @@ def test_fewer_than_five_seeds_and_margins_are_said(judged):
     assert "margin 1, made up" in notes
 
 
+def test_one_seed_says_nothing_of_the_spread(tmp_path):
+    spec = block("claims", ["cls-tanh", "prompt"], seeds=[1], claims=[{**TAIL, "datasets": ["made"]}])
+    notes = " ".join(table(results(tmp_path, spec), spec)[1].notes)
+    assert "One seed here: spread over seeds is unknown" in notes and "Fewer than" not in notes
+
+
 def test_the_holm_family_is_the_claims_judged_over_all(judged):
     long = judged[0]
     overall = long[(long.dataset == "all") & long.p.notna()]

@@ -33,6 +33,10 @@ def test_every_scale_is_accepted_and_every_run_has_settings(scale):
     assert all(config.check_settings(whole, blocks.all_points(whole)).values())
 
 
+def test_shares_that_leave_a_split_of_prompts_nothing_are_refused_in_the_plan():
+    refused({"datasets": {"prompts-pair": {"shares": {"dev": 0}}}}, "'prompts-pair': shares {dev: 0, test: ")
+
+
 def test_without_a_scale_it_is_the_papers():
     assert config.load()["scale"] == "paper"
 
@@ -210,8 +214,14 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
         ),
         (
             {"backbones": {"t5-mini": {"cards": 2}}},
-            ["'device_map' is a dependency of 'cards'"],
+            ["backbones.t5-mini lacks device_map, without which cards is not read"],
         ),
+        (
+            {"backbones": {"t5-xl": {"cards": 0}}},
+            ["backbones.t5-xl.cards: 0 is not a number of cards from 1"],
+        ),
+        ({"backbones": {"t5-xl": {"dtype": "half"}}}, ["t5-xl.dtype is 'half'; allowed: float32, bfloat16"]),
+        ({"backbones": {"t5-xl": {"device_map": "all"}}}, ["t5-xl.device_map is 'all'; allowed: auto"]),
         (
             {"backbones": {"bert-mini": {"size": 32}}},
             ["backbones.bert-mini.size: 32 is not taken by this family"],

@@ -315,6 +315,9 @@ def staged(monkeypatch, module, *options):
 def test_the_two_stages_make_a_cut_and_a_report_of_a_users_folder(tmp_path, monkeypatch, capsys):
     class_folders(tmp_path / "photos" / "mine", number=20)
     picture(tmp_path / "photos/mine/a/grey.png", mode="L")
+    picture(tmp_path / "photos/mine/beside.png")
+    for name in ("a/1.HEIC", "b/2.heic", "README", ".hidden.heic", "a/3.\udcff"):
+        (tmp_path / "photos/mine" / name).touch()
     row = {**ROW, "loader": "image_folder"}
     told = ["--dataset", json.dumps(row), "--data-dir", tmp_path / "photos", "--raw", tmp_path / "raw"]
     staged(monkeypatch, decode, *told, "--out", tmp_path / "mine.npy")
@@ -328,6 +331,8 @@ def test_the_two_stages_make_a_cut_and_a_report_of_a_users_folder(tmp_path, monk
     about = json.loads((tmp_path / "data" / "mine@shots=5.json").read_text())
     assert about["converted"] == {"L": 1} and about["mean_length"] is None and about["left_out"] == 0
     said = capsys.readouterr().out
+    assert about["skipped"] == {"'.\\udcff'": 1, ".heic": 2, ".png": 1, "no ending": 1}
+    assert said.count("; other files skipped: '.\\udcff' 1, .heic 2, .png 1, no ending 1") == 2
     assert "converted to RGB: 1 from L" in said and "images with several labels 0" in said
 
 

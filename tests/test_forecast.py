@@ -9,7 +9,7 @@ import pytest
 
 from tailprompt import __main__, blocks, config, plan
 from tailprompt.errors import BadInput
-from tailprompt.forecast import by_rule, forecast
+from tailprompt.forecast import by_rule, forecast, stated
 
 
 def scale(file):
@@ -56,6 +56,28 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
         return seconds / plan.settings(demo, points[dataset])["epochs"]
 
     assert an_epoch("prompts-single") / an_epoch("debian-topics@total=32") == pytest.approx(2400 / 32)
+
+
+@pytest.mark.parametrize(
+    "row, cut, rows",
+    [
+        ({"path": "own.csv"}, {}, 41),
+        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 41),
+        ({"files": {"all": {"path": "own.csv"}}}, {"train": 7}, 7),
+        ({"path": "own.csv", "verbalizer": "words.csv"}, {"shots": 8}, 24),
+        ({"classes": 5}, {"shots": 8}, 40),
+        ({"path": "own.csv"}, {"shots": 8}, 41),
+        ({"examples": 99, "corpus": "text", "path": "own.csv"}, {}, 99),
+        ({"trained_on": "other"}, {}, 0),
+        ({"path": "none.csv"}, {}, 10_000),
+        ({"path": "own.csv.xz"}, {}, 10_000),
+        ({"files": {"all": {"url": "https://a/b.csv"}}}, {"dev": 3}, 10_000),
+    ],
+)
+def test_rows_not_prepared_yet_are_what_is_stated_or_the_lines_of_the_file(tmp_path, row, cut, rows):
+    (tmp_path / "own.csv").write_text("text,label\n" + "a,b\n" * 40)
+    (tmp_path / "words.csv").write_text("label,words\na,a\nb,b\nc,c\n")
+    assert stated({**row, "cut": cut}, tmp_path) == rows
 
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):

@@ -10,7 +10,7 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
-    "files patterns schemas template matching metrics separability tuning",
+    "files patterns quotas schemas template matching metrics separability tuning",
     "adapter placement plan recipes answers losses samplers inject sheet cards card data state augment "
     "corruption provenance",
     "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks typeset "

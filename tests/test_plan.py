@@ -1,5 +1,6 @@
 """Points, their settings in order, the sweep grammar, and what each scale runs."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -162,6 +163,66 @@ def test_a_row_without_template_or_length_has_its_languages():
     assert (stated["template"], stated["max_length"]) == ("{mask} {text}", 9)
 
 
+@pytest.mark.parametrize(
+    "row, form",
+    [
+        ({"columns": {"choices": "c", "pair": "p"}}, "mcc"),
+        ({"files": {"all": {"path": "a.csv", "columns": {"choices": ["a", "b"]}}}}, "mcc"),
+        ({"loader": "race"}, "mcc"),
+        ({"columns": {"pair": "p"}}, "spc"),
+        ({"loader": "next_sentence_pair"}, "spc"),
+    ],
+)
+def test_the_form_of_texts_is_that_of_their_columns_or_loader_and_no_other(row, form):
+    row = {"name": "own", **row}
+    assert plan.form_of(row) == plan.form_of({**row, "form": form}) == form
+    for other in {"ssc", "spc", "mcc"} - {form}:
+        with pytest.raises(
+            BadInput, match=f"data set 'own': .*, so its form is {form}, not {other}; correct"
+        ):
+            plan.form_of({**row, "form": other})
+
+
+def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
+    assert plan.form_of({}) == "ssc" and plan.form_of({"form": "mcc"}) == "mcc"
+
+
+def checked(method, **columns):
+    mine = own(path="a.csv", language="en", template="{text} {mask}", columns=columns)
+    mine["methods"] = {**mine["methods"], "words": {**mine["methods"]["ft"], "pattern": "{text} is {mask}"}}
+    return config.check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
+
+
+@pytest.mark.parametrize(
+    "method, columns, said",
+    [
+        (
+            "prompt",
+            {"pair": "p"},
+            "template '{text} {mask}' has no {pair}, which its texts have; name it there",
+        ),
+        ("words", {"pair": "p"}, "pattern '{text} is {mask}' has no {pair}, which"),
+        ("words", {"choices": "c"}, "pattern '{text} is {mask}' has no {choices}, which"),
+        (
+            "prompt",
+            {"choices": "c"},
+            "input prompted shows no options, which its texts have; allowed: formatted",
+        ),
+        ("cls-tanh", {"choices": "c"}, "input plain shows no options"),
+    ],
+)
+def test_a_run_that_would_not_see_a_pair_or_its_options_is_refused(method, columns, said):
+    with pytest.raises(BadInput, match=f"^{method} on own under mine: {said}"):
+        checked(method, **columns)
+
+
+@pytest.mark.parametrize(
+    "method, columns", [("cls-tanh", {"pair": "p"}), ("ft", {"choices": "c"}), ("ft", {})]
+)
+def test_a_run_that_sees_all_of_a_text_is_not(method, columns):
+    assert checked(method, **columns)
+
+
 def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
     with pytest.raises(BadInput, match="'own' has no max_length, template, and 'languages' none for 'de'"):
         own_settings(path="a.csv", language="de")
@@ -288,7 +349,7 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
     "method, start, said",
     [
         ({}, {"keep": True}, None),
-        ({}, {}, "keeps its head only; set keep: true in methods.first"),
+        ({}, {}, "keeps its head only; set keep: true in the scale's file, methods: {first: {keep: true}}"),
         ({}, {"keep": True, "head": "verbalizer", "input": "prompted"}, "has another head"),
         ({}, {"keep": True, "norm": "fresh"}, "has another head"),
         (
@@ -498,3 +559,54 @@ def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
     assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
     assert pattern("superglue-rte@total=32", "pt-as-released") == "soft_as_released"
     assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")
+
+
+def at_length(paper, length, folder=None, **row):
+    """Check the settings of a run of texts and of a soft prompt of 100 on a backbone of this row."""
+    if folder:
+        row["path"] = str(folder)
+    made = prompting(paper, backbones={"near": row}, datasets={"rte": {"max_length": length}})
+    points = [Point("glee", "near", "rte", method, 775) for method in ("soft", "cls-tanh")]
+    return [lambda point=point: config.check_settings(made, [point]) for point in points]
+
+
+@pytest.mark.parametrize(
+    "row, stated, positions",
+    [
+        ({"family": "bert", "path": "workflow/resources/backbones/bert-mini"}, None, 512),
+        ({"family": "bert", "recipe": "bert-mini"}, None, 512),
+        ({"family": "roberta"}, {"max_position_embeddings": 514, "pad_token_id": 1}, 512),
+        (
+            {"family": "bert", "random": {"max_position_embeddings": 256}},
+            {"max_position_embeddings": 512},
+            256,
+        ),
+    ],
+)
+def test_a_text_and_its_prompt_fit_the_positions_of_a_backbone_at_hand(
+    paper, tmp_path, row, stated, positions
+):
+    if stated:
+        (tmp_path / "config.json").write_text(json.dumps(stated))
+    folder = tmp_path if stated else None
+    soft, plain = at_length(paper, positions - 100, folder, **row)
+    assert soft() and plain()
+    soft, plain = at_length(paper, positions - 99, folder, **row)
+    said = (
+        f"backbone 'near' has {positions} positions, fewer than max_length {positions - 99} and soft_length"
+    )
+    with pytest.raises(
+        BadInput, match=f"^soft on rte under glee: {said} 100; lower max_length or soft_length"
+    ):
+        soft()
+    assert plain()
+    with pytest.raises(BadInput, match=f"fewer than max_length {positions + 1}; lower max_length$"):
+        at_length(paper, positions + 1, folder, **row)[1]()
+
+
+@pytest.mark.parametrize("text", [None, "[", "[1]", '{"max_position_embeddings": "many"}'])
+def test_positions_that_no_one_knows_yet_are_the_jobs_to_check(paper, tmp_path, text):
+    if text:
+        (tmp_path / "config.json").write_text(text)
+    assert at_length(paper, 9999, tmp_path, family="bert")[0]()
+    assert at_length(paper, 9999, "workflow/resources/backbones/t5-mini", family="t5")[0]()

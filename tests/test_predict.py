@@ -132,6 +132,13 @@ def test_open_decoding_predicts_among_the_options_of_a_row(runs, tmp_path):
     [
         ({"choices": ["a"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
         ({"choices": [*"abcd"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
+        ({"choices": ["a", " \u200b"]}, None, ["1 rows have an empty option (a.jsonl:1); fill it"]),
+        (
+            {"choices": ["a b", "c", " a  b"]},
+            None,
+            ["1 rows have an option twice (a.jsonl:1); leave one out"],
+        ),
+        ({"x": "a", "y": ""}, ["x", "y"], ["1 rows have an empty option (a.jsonl:1)"]),
         ({"choices": "a, b"}, None, ["no list of texts in the column 'choices'", "several columns"]),
         ({"options": [*"ab"]}, None, ["no column 'choices'", "options", "the one of lists,", "--choices"]),
         ({"x": "a", "y": "b"}, ["x", "z"], ["no column 'z'", "x, y", "--choices"]),
@@ -163,6 +170,16 @@ def test_every_format_is_read_and_written(runs, rows, tmp_path, suffix):
         "parquet": pd.read_parquet,
     }
     pd.testing.assert_frame_equal(read[suffix](out), expected, check_dtype=False)
+
+
+def test_an_earlier_answer_is_replaced_and_that_is_said(runs, rows, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["predict", str(runs["prompt"]), str(rows), "--device", "cpu"])
+    said = []
+    for _ in range(2):
+        predict.main()
+        said.append(capsys.readouterr())
+    assert [each.out for each in said] == [f"{predict.beside(rows)}\n"] * 2
+    assert ["in place of the file" in each.err for each in said] == [False, True]
 
 
 def test_rows_in_chunks_are_rows_in_one(runs, rows, tmp_path, monkeypatch):
@@ -205,7 +222,8 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
 
 
 def test_a_run_that_kept_its_head_only_is_refused(runs, rows):
-    refused(["holds the head without its body", "keep: true"], runs["head"], rows)
+    said = "set keep: true in the scale's file, methods: {cls-tanh: {keep: true}}, and run it again"
+    refused(["holds the head without its body", said], runs["head"], rows)
 
 
 def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, rows, tmp_path):
@@ -264,6 +282,8 @@ def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_pat
     refused(["there is no file"], runs["prompt"], tmp_path / "none.csv")
     refused(["unknown file format", "'xlsx'", "jsonl"], runs["prompt"], rows, out=tmp_path / "a.xlsx")
     refused(["name another file"], runs["prompt"], rows, out=rows)
+    inside = runs["prompt"] / "predictions.parquet"
+    refused(["is a file of the run itself; name another"], runs["prompt"], rows, out=inside)
     refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
     refused(["has no column 'pair'", "--pair"], runs["pair"], rows)
     refused(["rows of text and pair; leave out --choices"], runs["pair"], rows, choices=["id"])

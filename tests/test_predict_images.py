@@ -65,6 +65,16 @@ def test_a_runs_own_test_images_get_the_predictions_it_stored(runs, pictures, tm
     assert made.columns.tolist() == ["path", *(name for names in predict.RANKS for name in names)]
 
 
+def test_files_of_a_folder_that_are_no_images_are_counted(pictures, capsys):
+    (pictures / "ring/phone.heic").touch()
+    table = predict.rows_of(pictures, "utf-8", images=True)
+    (pictures / "ring/phone.heic").unlink()
+    assert not table.path.str.contains("heic").any()
+    assert "other files skipped: .heic 1; images end in" in capsys.readouterr().err
+    predict.rows_of(pictures, "utf-8", images=True)
+    assert not capsys.readouterr().err
+
+
 def test_a_list_keeps_its_columns_and_its_paths_begin_at_its_folder(runs, pictures, tmp_path, monkeypatch):
     names = ["ring/2.png", "bar/0.png", "disc/1.png"]
     pd.DataFrame({"file": names, "who": ["a", "b", "c"]}).to_csv(pictures / "list.csv", index=False)

@@ -37,6 +37,22 @@ def test_the_recipes_that_ship_can_be_trained():
         ("bert-mini", {"length": 600}, "bert-mini.length is 600; the model has 512 positions"),
         ("bert-mini", {"long": {"length": 600}}, r"long\.length is 600; the model has 512 positions"),
         (
+            "bert-mini",
+            {"rate": 0.99},
+            "rate is 0.99, of length 128: it hides 127 tokens, and 125 can be hidden",
+        ),
+        (
+            "bert-mini",
+            {"rate": 0.98, "long": {"length": 64}},
+            "of long.length 64: it hides 63 tokens, and 61",
+        ),
+        ("t5-mini", {"rate": 0.999}, "rate is 0.999, of length 256: it hides 256 tokens, and 255 can be"),
+        (
+            "t5-mini",
+            {"rate": 0.5, "span": 1},
+            "length 256 hides 128 spans, and 100 have a sentinel; raise span",
+        ),
+        (
             "t5-mini-lm",
             {"start": "t5-mini-lm"},
             "start is t5-mini-lm; name a recipe that has no start itself",

@@ -8,9 +8,9 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from tailprompt import data
+from tailprompt import data, quotas
 from tailprompt.data import sentiment, unlabelled
-from tailprompt.data.unlabelled import CHOICE, UNIFIED, blocks, sentences, shortened
+from tailprompt.data.unlabelled import CHOICE, UNIFIED, blocks, drawn, sentences, shortened
 from tailprompt.errors import BadInput
 
 SHARES = {"dev": 0.3, "test": 0.3}
@@ -185,6 +185,21 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     assert peaks[1] < 1.5 * peaks[0]
 
 
+@pytest.mark.parametrize(
+    "size, without", [(9, range(0, 2)), (9, range(3, 6)), (9, range(7, 9)), (60, range(1))]
+)
+def test_what_is_drawn_is_what_a_list_without_the_stretch_would_give(size, without):
+    rest = [at for at in range(size) if at not in without]
+    for seed in range(20):
+        count = seed % len(rest)
+        assert drawn(random.Random(seed), size, without, count) == random.Random(seed).sample(rest, count)
+
+
+def test_drawing_from_a_document_takes_no_time_for_the_units_that_are_not_drawn():
+    places = drawn(random.Random(0), 10**15, range(10**14, 10**14 + 3), 1000)
+    assert len(set(places)) == 1000 and max(places) < 10**15
+
+
 # pseudo-labels
 
 
@@ -249,7 +264,7 @@ def test_the_class_of_a_text_with_options_is_the_place_of_the_right_one(tmp_path
     [
         (
             {},
-            r"'prompts': .*c\.txt gives no dev or test or train example; 0 documents have 5 or more texts",
+            r"'prompts': .*c\.txt gives no dev or test or train example; 0 documents of .* have 5 or more",
         ),
         ({"unit": "word"}, "unknown unit 'word'; known: line, sentence"),
         ({"scripts": "greek"}, "unknown scripts 'greek'"),
@@ -261,8 +276,24 @@ def test_a_corpus_that_gives_nothing_is_one_sentence(tmp_path, row, sentence):
         made("pair", tmp_path / "c.txt", **row)
 
 
+@pytest.mark.parametrize("shares", [{"dev": 0}, {"test": 0.0}, {"dev": 0.6, "test": 0.4}, {"dev": 0.97}])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_shares_that_leave_a_split_nothing_are_named_and_not_the_corpus(tmp_path, kind, shares):
+    said = r"data set 'prompts': shares {dev: .*} of examples: 20 are train .*, test .*; shares must be"
+    with pytest.raises(BadInput, match=said):
+        made(kind, tmp_path / "no corpus is read.txt", examples=20, shares=shares)
+
+
+def test_shares_of_pseudo_labels_leave_each_of_five_classes_an_example(tmp_path):
+    row = {"loader": "pseudo_label", "examples": 100}
+    with pytest.raises(BadInput, match="train 94, dev 5, test 1; .* train too, of 5 or more"):
+        quotas.check({"prompts": row})
+    quotas.check({"prompts": {**row, "shares": {"test": 0.05}}, "pairs": {**row, "loader": "table"}})
+
+
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):
-    with pytest.raises(BadInput, match="gives no .* example; 1 documents have.*an empty line ends each"):
+    said = "gives no .* example; 1 documents of 5,000,000 characters at most.*an empty line ends each"
+    with pytest.raises(BadInput, match=said):
         made("pair", corpus(tmp_path / "c.txt", documents=1, lines=200), examples=20)
 
 

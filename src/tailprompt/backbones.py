@@ -44,6 +44,7 @@ FILES = [
     "pytorch_model.bin.index.json",
 ]
 CPU = torch.device("cpu")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,8 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
 
 def placed(row: dict, where: str, pinned: dict) -> dict:
     """In what type and on what devices `from_pretrained` puts the weights of a T5."""
-    dtype = torch.float32 if row["learns"] else getattr(torch, row.get("dtype", "float32"))
+    stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
+    dtype = torch.float32 if row["learns"] else stated
     if row["device"] == "meta":
         return {"dtype": dtype, "device_map": "meta"}
     if "device_map" not in row or row["device"] == "cpu":

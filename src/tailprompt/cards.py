@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 from tailprompt.errors import BadInput
@@ -60,6 +61,8 @@ def free(device: str, *, slots: int = 1, wanted: float = 1, pause: float = 2.0) 
     if not cards or "SLURM_JOB_ID" in os.environ:
         yield "cuda" if cards else "cpu"
         return
+    if len(cards) < wanted < inf:
+        print(f"{wanted} cards are wanted, {len(cards)} visible; all of those are taken", file=sys.stderr)
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     taken = wait(cards, slots, wanted, pause)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(taken)

@@ -18,10 +18,11 @@ from tailprompt import adapter, formats, images, tuning
 from tailprompt.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.encode import Examples, encode, encode_words
 from tailprompt.errors import BadInput, named
-from tailprompt.files import reading
+from tailprompt.files import keyed, read_json, reading
 from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
 from tailprompt.images import Images
 from tailprompt.patterns import pattern_of
+from tailprompt.plan import keeping
 from tailprompt.template import template_of
 from tailprompt.tuners.soft import SoftPrompted, soft_prompt
 from tailprompt.tuners.vision import prompted
@@ -346,10 +347,8 @@ def load_trained(
     if "body.prompt" in absent:
         raise BadInput(f"{path} has no body.prompt; name a run with tuner: soft_prompt in start")
     if any(name.startswith("body.") for name in absent):
-        raise BadInput(
-            f"{path} holds the head without its body; set keep: true in the row of the run's method "
-            "and run it again"
-        )
+        method = keyed(read_json(run / "run.json", "point")["point"], f"point of {run}", "method")["method"]
+        raise BadInput(f"{path} holds the head without its body; {keeping(method)}, and run it again")
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)

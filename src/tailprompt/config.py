@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, reduce
+from math import inf
 from pathlib import Path
 
 import yaml
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
 
-from tailprompt import blocks, plan, recipes, tuning
+from tailprompt import blocks, plan, quotas, recipes, tuning
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_json
+from tailprompt.files import keyed, read_json
 from tailprompt.patterns import pattern_of
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
@@ -63,6 +64,7 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check_names(config, layers)
     check_claims(config, layers)
     recipes.check(config["pretraining"])
+    quotas.check(config["datasets"])
     return config
 
 
@@ -238,23 +240,36 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
             f"{where} backbone '{point.backbone}' is of the family {row['family']}; "
             f"it needs one of {known(READERS[kind])}"
         )
+    shape = shape_of(config, row, root)
     if kind == "pixels":
-        try:
-            shape = shape_of(row, root)
-            tuning.check(settings, **shape)
-            tuning.check_views(settings["views"], settings["test_zoom"], shape["size"])
-        except BadInput as wrong:
-            raise BadInput(f"{where} {wrong}") from None
+        check_image_model(settings, shape, row, where)
+    else:
+        check_length(settings, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
+        check_shown(settings, plan.form_of(plan.dataset_row(config, point.dataset)), where)
     words = settings.get("verbalizer")
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     plan.check_start(config, point)
     if folder := (settings["start"] or {}).get("folder"):
         check_adapter(settings, Path(root, folder), where)
-    if kind == "prompted":
-        pieces(template_of(settings), paired=True, where=f"{where} template")
-    if kind == "formatted":
-        check_pattern(settings, where)
+
+
+def check_image_model(settings: dict, shape: dict, row: dict, where: str) -> None:
+    """Raise BadInput where a ViT of this shape cannot have the prompts or views of a run."""
+    size = row.get("size", shape.get("img_size"))
+    try:
+        tuning.check(settings, depth=shape.get("depth"), size=size)
+        tuning.check_views(settings["views"], settings["test_zoom"], size)
+    except BadInput as wrong:
+        raise BadInput(f"{where} {wrong}") from None
+
+
+def check_length(settings: dict, positions: float, where: str) -> None:
+    """Raise BadInput where texts, and the soft prompt before them, may have more tokens than positions."""
+    told = {key: settings[key] for key in ("max_length", "soft_length") if key in settings}
+    if sum(told.values()) > positions:
+        wanted = " and ".join(f"{key} {value}" for key, value in told.items())
+        raise BadInput(f"{where} has {positions} positions, fewer than {wanted}; lower {' or '.join(told)}")
 
 
 def check_adapter(settings: dict, folder: Path, where: str) -> None:
@@ -265,28 +280,54 @@ def check_adapter(settings: dict, folder: Path, where: str) -> None:
         raise BadInput(f"{where} {folder} has no adapter_config.json; name a folder in peft's format")
 
 
-def check_pattern(settings: dict, where: str) -> None:
-    """Raise BadInput where a run's pattern cannot be read, or is not there in its language."""
+def check_shown(settings: dict, form: str, where: str) -> None:
+    """Raise BadInput where a run's input shows not all of a text: not its pair, or not its options."""
+    kind = settings["input"]
+    if form == "mcc" and kind != "formatted":
+        raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
+    if kind == "plain":
+        return
+    shown, place = template_of(settings), f"{where} template"
+    if kind == "formatted":
+        shown, place = pattern_in(settings, where), f"{where} pattern"
+    pieces(shown, paired=True, options=kind == "formatted", where=place)
+    part = {"ssc": "text", "spc": "pair", "mcc": "choices"}[form]
+    if f"{{{part}}}" not in shown:
+        raise BadInput(f"{place} '{shown}' has no {{{part}}}, which its texts have; name it there")
+
+
+def pattern_in(settings: dict, where: str) -> str:
+    """A run's pattern in its language and for its form; raises BadInput where there is none."""
     try:
-        pattern = pattern_of(settings["pattern"], settings["language"], settings["form"])
+        return pattern_of(settings["pattern"], settings["language"], settings["form"])
     except BadInput as wrong:
         raise BadInput(f"{where} {wrong}") from None
-    pieces(pattern, paired=True, options=True, where=f"{where} pattern")
 
 
-def shape_of(row: dict, root: str | Path) -> dict[str, int | None]:
-    """Blocks of a ViT, and pixels a side of its images, as far as its row and a config.json here say so."""
-    stated = model_args(Path(root, row["path"], "config.json")) if "path" in row else {}
-    return {"depth": stated.get("depth"), "size": row.get("size", stated.get("img_size"))}
+def shape_of(config: dict, row: dict, root: str | Path) -> dict:
+    """What a backbone's recipe, or a config.json here, says of its shape; nothing where there is neither."""
+    if "recipe" in row:
+        return config["pretraining"][row["recipe"]]["shape"]
+    stated = stated_shape(Path(root, row["path"], "config.json")) if "path" in row else {}
+    return {**stated, **row.get("random", {})}
 
 
 @cache
-def model_args(file: Path) -> dict:
-    """What a config.json of timm says of its model; nothing where there is none, which loading it tells."""
+def stated_shape(file: Path) -> dict:
+    """What a config.json of transformers or timm says; nothing of one that cannot be read: loading tells."""
     try:
-        return read_json(file, "model_args")["model_args"]
+        stated = read_json(file)
+        return keyed(stated.get("model_args", stated), file)
     except BadInput:
         return {}
+
+
+def positions_of(family: str, shape: dict) -> float:
+    """The most tokens of an input, as `backbones` counts them; infinite where they are not known yet."""
+    most, padding = shape.get("max_position_embeddings"), shape.get("pad_token_id", 1)
+    if family not in MASKED or not type(most) is type(padding) is int:
+        return inf
+    return most - padding - 1 if family == "roberta" else most
 
 
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:

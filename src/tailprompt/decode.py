@@ -26,7 +26,7 @@ from tqdm import tqdm
 from tailprompt import data, files
 from tailprompt.data import listings, pictures, preflight, shifted, sources
 from tailprompt.data.listings import CONTENT
-from tailprompt.data.tables import few
+from tailprompt.data.tables import few, others
 from tailprompt.errors import BadInput, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
@@ -59,6 +59,7 @@ def decode(
             "classes": listing.classes or data.in_order(table["label"]),
             "sources": digests,
             "left_out": listing.left_out,
+            "skipped": listing.skipped,
             "decoded": options,
             "converted": {mode: modes[mode] for mode in sorted(modes) if mode != "RGB"},
         }
@@ -146,7 +147,11 @@ def main() -> None:
     paths, digests = sources.found(row, **found) if needs else ({}, {})
     root = root_of(row, options.data_dir)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
-    print(f"{options.out}: {row['name']}, {len(about['classes'])} classes, converted {about['converted']}")
+    skipped = others(about["skipped"])
+    print(
+        f"{options.out}: {row['name']}, {len(about['classes'])} classes, converted {about['converted']}"
+        f"{skipped and f'; {skipped}'}"
+    )
 
 
 if __name__ == "__main__":

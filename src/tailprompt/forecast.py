@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -13,9 +14,11 @@ CARD = 2e13  # floating-point operations a second that a run gets from a card, a
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
 RULE = (
     "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card "
-    "or 0.05 on a CPU thread; early stopping would shorten it"
+    "or 0.05 on a CPU thread; early stopping would shorten it; rows of data not prepared yet are what a "
+    "row or its cut states, else the lines of its file, else 10,000"
 )
-ROWS = 10_000  # training rows assumed of a data set that is not prepared yet
+ROWS = 10_000  # training rows where nothing else is known
+PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # files of a line a row
 
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
@@ -84,12 +87,36 @@ def by_rule(config: dict, point: plan.Point, root: Path) -> float:
     settings = plan.settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
-    row = plan.dataset_row(config, point.dataset)
-    told = {**row, **row["cut"]}
-    stated = next((told[key] for key in ("train", "total", "examples") if key in told), ROWS)
-    rows = read_json(report, "rows")["rows"]["train"] if report.is_file() else stated
+    prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
+    rows = stated(plan.dataset_row(config, point.dataset), root) if prepared is None else prepared
     tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
     return 6 * parameters * tokens / (THREAD * config["threads"] if config["device"] == "cpu" else CARD)
+
+
+def stated(row: dict, root: Path) -> int:
+    """Training rows of a data set that is not prepared: of its cut or row, of its file at most, or ROWS."""
+    cut, files = row["cut"], row.get("files", {})
+    if "trained_on" in row:
+        return 0  # its runs are those of another
+    known = [cut.get("train"), cut.get("total"), row.get("examples")]
+    if "shots" in cut:
+        words = row.get("verbalizer")
+        classes = row.get("classes") or (lines(root / words) - 1 if words else 0)
+        known.append(cut["shots"] * classes)
+    own = files.get("train", files.get("all", row.get("path")))
+    path = own.get("path") if isinstance(own, dict) else own
+    if path and "corpus" not in row and path.endswith(PLAIN):
+        known.append(lines(root / path))
+    return next(filter(None, known), ROWS)
+
+
+@cache
+def lines(file: Path) -> int:
+    """Lines of a file; none where it is not there."""
+    if not file.is_file():
+        return 0
+    with open(file, "rb") as text:
+        return sum(1 for _ in text)
 
 
 def megabytes(row: dict, root: Path) -> float:

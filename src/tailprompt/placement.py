@@ -32,7 +32,7 @@ def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int |
         raise BadInput(
             f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; {len(cards)} "
             f"card(s) have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
-            "set cards in its row to more, or take a smaller backbone"
+            "set cards in its row to more, if there are more, or take a smaller backbone"
         )
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
     first = min(cards)

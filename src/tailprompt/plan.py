@@ -37,6 +37,11 @@ ALONE = {  # settings that only runs with this value of another read: others are
     "soft_init": ("tuner", "soft_prompt"),
     "soft_scale": ("tuner", "soft_prompt"),
 }
+FORMS = {  # of the texts that a loader reads, where those of others may be any
+    "next_sentence_pair": "spc",
+    **dict.fromkeys(("race", "c3", "next_sentence_choice", "unified_choice"), "mcc"),
+}
+COME = {"spc": "in pairs", "mcc": "with options"}
 GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
     "full": {"full", "frozen"},
     "frozen": {"frozen"},
@@ -244,8 +249,21 @@ def data_settings(config: dict, row: dict) -> dict:
 
 
 def form_of(row: dict) -> str:
-    """What a text of a data set's row is: ssc (single), spc (pair) or mcc (with options), as patterns say."""
-    return row.get("form") or ("spc" if row.get("columns", {}).get("pair") else "ssc")
+    """What a text of a data set's row is: ssc (single), spc (pair) or mcc (with options), as patterns say.
+
+    Raises BadInput where its form says otherwise than its columns or its loader.
+    """
+    files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
+    columns = {key for part in (row, *files) for key in part.get("columns", {})}
+    pair = "spc" if "pair" in columns else FORMS.get(row.get("loader"))
+    found = "mcc" if "choices" in columns else pair
+    stated = row.get("form", found or "ssc")
+    if found and stated != found:
+        raise BadInput(
+            f"data set '{row['name']}': its texts come {COME[found]}, so its form is {found}, not {stated}; "
+            "correct form in its row, or leave it out"
+        )
+    return stated
 
 
 def start_of(config: dict, point: Point) -> Point | None:
@@ -303,7 +321,12 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and soft_scale must be alike")
     chain = [start, *starts_of(config, start)]
     if any(settings(config, each)["tuner"] == "full" for each in chain) and not theirs["keep"]:
-        raise BadInput(f"{place} keeps its head only; set keep: true in methods.{parse(start.method)[0]}")
+        raise BadInput(f"{place} keeps its head only; {keeping(start.method)}")
+
+
+def keeping(method: str) -> str:
+    """Where to say that the runs of a method keep all their weights."""
+    return f"set keep: true in the scale's file, methods: {{{parse(method)[0]}: {{keep: true}}}}"
 
 
 def loaded(settings: dict) -> tuple:

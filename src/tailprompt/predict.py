@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from math import inf
@@ -37,13 +38,14 @@ from tailprompt.compose import (
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
-from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, rows, strings
+from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, others, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once
+OF_RUNS = ("predictions.parquet", "features.parquet", "scores.parquet", "curve.csv")  # never written over
 HINT = "state its encoding with --encoding"
 
 
@@ -107,12 +109,15 @@ def columns_of(
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = [
-            str(path) for path in (listings.images(file) if file.is_dir() else listings.readable([file]))
-        ]
+        found = listings.images(file) if file.is_dir() else listings.readable([file])
+        skipped = others(listings.skipped(file, found))
         if not found:
-            raise BadInput(f"{file}: no image is there; they end in {known(ENDINGS)}")
-        return pd.DataFrame({"path": found})
+            raise BadInput(
+                f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"
+            )
+        if skipped:
+            print(f"{file}: {skipped}; images end in {known(ENDINGS)}", file=sys.stderr)
+        return pd.DataFrame({"path": [str(path) for path in found]})
     if not file.is_file():
         raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
     return rows(file, encoding, hint=HINT)
@@ -135,9 +140,14 @@ def cells(table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path) 
 def texts_of(
     table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path, classes: int
 ) -> pd.DataFrame:
-    """What `encode_rows` reads. classes: of the run, more than which no row may have options."""
+    """What `encode_rows` reads. classes: of the run, more than which no row may have options.
+
+    Raises BadInput for an option that is empty, or stands twice in its row: its letter would say nothing.
+    """
     texts = cells(table, columns, path)
     checks.texts(texts, str(path), options=classes)
+    if CHOICES in texts:
+        checks.options(texts, str(path))
     return texts.assign(label=0, id=texts[PLACE])
 
 
@@ -231,6 +241,8 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
+    if out.resolve() in {run.resolve() / name for name in OF_RUNS}:
+        raise BadInput(f"--out {out} is a file of the run itself; name another file")
     about = record(run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
@@ -264,7 +276,11 @@ def main() -> None:
         help="rows to classify: csv, tsv, jsonl, parquet; of a run on images a folder of images, one image, "
         "or such a file with a column of paths, which begin at its folder",
     )
-    parser.add_argument("--out", type=Path, help="file to write (default: FILE's name + .predictions.csv)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="file to write, in place of one that is there (default: FILE's name + .predictions.csv)",
+    )
     parser.add_argument("--text", help="the column with the text (text)")
     parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
     parser.add_argument(
@@ -278,7 +294,10 @@ def main() -> None:
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     options = vars(parser.parse_args())
     out = options.pop("out") or beside(options["file"])
+    replaced = out.exists()
     predict_file(out=out, **options)
+    if replaced:
+        print("in place of the file that was there:", file=sys.stderr)
     print(out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailprompt.errors import BadInput, known
 
+SENTINELS = 100  # of a T5's vocabulary, each for one span of a row
 MODELS = {  # keys of `shape` for the model that a task makes
     "masked_language_model": "BertConfig",
     "span_corruption": "T5Config",
@@ -80,11 +81,29 @@ def check_images(recipe: dict, place: str) -> None:
 
 
 def check_lengths(recipe: dict, place: str) -> None:
-    """Whether the model has a position for each token of a row."""
+    """Whether the model has a position for each token of a row, and the row a rest that is not hidden."""
     positions = recipe["shape"].get("max_position_embeddings", float("inf"))
-    for key, length in {
-        "length": recipe["length"],
-        "long.length": recipe.get("long", {}).get("length", 0),
-    }.items():
+    lengths = {"length": recipe["length"], "long.length": recipe.get("long", {}).get("length")}
+    for key, length in lengths.items():
+        if length is None:
+            continue
         if length > positions:
             raise BadInput(f"{place}.{key} is {length}; the model has {positions} positions")
+        if "rate" in recipe:
+            check_hidden(recipe, length, f"{place}.rate is {recipe['rate']}, of {key} {length}")
+
+
+def check_hidden(recipe: dict, length: int, place: str) -> None:
+    """Whether some of a row's tokens are hidden, not all, and each span of them has a sentinel.
+
+    As `corruption` counts them. BERT's first and last token are never hidden, and one beside them must stay.
+    """
+    hidden = max(1, round(recipe["rate"] * length))
+    most = length - (3 if recipe["task"] == "masked_language_model" else 1)
+    if hidden > most:
+        raise BadInput(f"{place}: it hides {hidden} tokens, and {most} can be hidden at most; lower rate")
+    spans = min(max(1, round(hidden / recipe["span"])), length - hidden) if "span" in recipe else 0
+    if spans > SENTINELS:
+        raise BadInput(
+            f"{place} hides {spans} spans, and {SENTINELS} have a sentinel; raise span or lower rate"
+        )

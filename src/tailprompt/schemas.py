@@ -94,6 +94,9 @@ def sentence(error: ValidationError) -> str:
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place} lacks {', '.join(missing)}"
+    if error.validator == "dependentRequired":
+        key = next(key for key in error.validator_value if key in error.instance)
+        return f"{place} lacks {', '.join(error.validator_value[key])}, without which {key} is not read"
     if error.validator == "oneOf":
         ways = [" and ".join(way["required"]) for way in error.validator_value]
         return f"{place} needs one of {', '.join(ways)}"

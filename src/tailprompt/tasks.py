@@ -21,7 +21,8 @@ from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditional
 
 from tailprompt.augment import center_crop, normalised, random_flip, random_windows, scaled
 from tailprompt.corruption import corrupt_spans, halves, mask_tokens
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import named
+from tailprompt.recipes import SENTINELS
 
 Batch = tuple[Tensor, ...]
 
@@ -159,13 +160,8 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
 
 def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> Task:
     """T5's own task: hidden spans after their sentinels."""
-    names = [f"<extra_id_{number}>" for number in range(100)]
+    names = [f"<extra_id_{number}>" for number in range(SENTINELS)]
     sentinels = torch.tensor(words.convert_tokens_to_ids(names), device=device)
-    spans = round(round(recipe["rate"] * recipe["length"]) / recipe["span"])
-    if spans > len(names):
-        raise BadInput(
-            f"recipe: length {recipe['length']} gives {spans} spans; a row has at most 100 sentinels"
-        )
 
     def pair(rows: Tensor, generator: Generator) -> Batch:
         return corrupt_spans(

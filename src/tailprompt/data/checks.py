@@ -39,7 +39,7 @@ def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> Non
 def choices(table: pd.DataFrame, name: str, most: int) -> None:
     """Options are two to `most`, and the label, where there is one, is the letter of one.
 
-    RACE has empty options and some that stand twice, so those are let through.
+    RACE has empty options and some that stand twice, so those are let through; `options` refuses them.
     """
     number = table[CHOICES].map(len)
     few_or_many = ~number.between(2, most)
@@ -52,6 +52,15 @@ def choices(table: pd.DataFrame, name: str, most: int) -> None:
         pd.Series(outside, index=table.index),
         f"'{name}': {{n}} rows have a label that is the letter of none of their choices ({{places}})",
     )
+
+
+def options(table: pd.DataFrame, name: str) -> None:
+    """No option is empty, or stands twice among those of its row but for blanks."""
+    plain = table[CHOICES].map(lambda given: [" ".join(option.split()) for option in given])
+    empty = plain.map(lambda given: any(map(invisible, given)))
+    refuse(table, empty, f"'{name}': {{n}} rows have an empty option ({{places}}); fill it or leave it out")
+    again = plain.map(lambda given: len({*given}) < len(given))
+    refuse(table, again, f"'{name}': {{n}} rows have an option twice ({{places}}); leave one out")
 
 
 def invisible(text: str) -> bool:

@@ -14,9 +14,9 @@ import pandas as pd
 from jaxtyping import Int, UInt8
 from tqdm import tqdm
 
-from tailprompt.data.listings import CONTENT, folder_rows, table
+from tailprompt.data.listings import CONTENT, folder_rows, skipped, table
 from tailprompt.data.pictures import decoded
-from tailprompt.data.tables import few
+from tailprompt.data.tables import few, others
 from tailprompt.errors import BadInput
 
 Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
@@ -56,6 +56,8 @@ def classes(folder: Path, held_out: float) -> dict[str, pd.DataFrame]:
         raise BadInput(
             f"{folder}: neither train.parquet nor a folder of images for each class is there"
         ) from None
+    if passed := skipped(folder, listed[CONTENT]):
+        tqdm.write(f"{folder}: {others(passed)}")
     names = {name: c for c, name in enumerate(sorted(set(listed["label"])))}
     listed["label"] = listed["label"].map(names).astype("int64")
     out = listed[CONTENT].map(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import pickle
 import tarfile
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import normpath
 from unicodedata import category
@@ -32,11 +33,13 @@ class Listing:
 
     table: id, label, content, and split, place and accepted (class ids that count as right) where they are
     known. classes: their names in id order, where the source says so. left_out: images that it does not use.
+    skipped: other files of a user's folder, by ending.
     """
 
     table: pd.DataFrame
     classes: list[str] | None = None
     left_out: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
 
 
 def cifar100(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
@@ -149,9 +152,18 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
             "val and test alone with the classes in them"
         )
     if classes or not halves:
-        return Listing(checked(folder_rows(root, root), [root]))
-    parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
-    return Listing(checked(pd.concat(parts, ignore_index=True), halves.values()))
+        listed = checked(folder_rows(root, root), [root])
+    else:
+        parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
+        listed = checked(pd.concat(parts, ignore_index=True), halves.values())
+    return Listing(listed, skipped=skipped(root, listed[CONTENT]))
+
+
+def skipped(root: Path, taken: Iterable[Path]) -> dict[str, int]:
+    """The files below a folder that are none of those `taken`, counted by ending; of hidden ones nothing."""
+    rest = {*files(root)} - {*taken}
+    endings = Counter(printable(file.suffix.lower()) or "no ending" for file in rest)
+    return dict(sorted(endings.items()))
 
 
 def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
@@ -181,7 +193,12 @@ def folders(root: Path) -> list[Path]:
 
 
 def images(folder: Path) -> list[Path]:
-    """Image files anywhere below a folder, by path; in linked folders too, in hidden ones and hidden not."""
+    """Image files anywhere below a folder, by path."""
+    return readable([file for file in files(folder) if file.suffix.lower() in ENDINGS])
+
+
+def files(folder: Path) -> list[Path]:
+    """Files anywhere below a folder, by path; in linked folders too, in hidden ones and hidden not."""
     found, seen = [], set()
     for at, below, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(at)
@@ -189,7 +206,7 @@ def images(folder: Path) -> list[Path]:
         if real not in seen:
             found += [Path(at, name) for name in names if name[0] != "."]
         seen.add(real)
-    return readable(sorted(file for file in found if file.suffix.lower() in ENDINGS))
+    return sorted(found)
 
 
 def readable(found: list[Path]) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tailprompt.data.groups import groups
+from tailprompt.data.tables import others
 
 THRESHOLD, MANY, FEW = 0.65, 100, 20  # of a row that states none
 
@@ -14,8 +15,8 @@ def describe(
 ) -> dict:
     """The report of a canonical table; `row` is the data set's row in the configuration.
 
-    images: what stage decode found, left_out (a number) and converted (numbers by mode). Of images,
-    duplicates, shared and conflicts mean the same pixels.
+    images: what stage decode found, left_out (a number), converted (numbers by mode) and skipped (by ending).
+    Of images, duplicates, shared and conflicts mean the same pixels.
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
@@ -136,7 +137,9 @@ def sentence_of(report: dict) -> str:
     ]
     if images:
         converted = ", ".join(f"{n:,} from {mode}" for mode, n in report["converted"].items())
+        skipped = others(report.get("skipped", {}))
         lines.append(
             f"  images      converted to RGB: {converted or 'none'}; left out {report['left_out']:,}"
+            f"{skipped and f'; {skipped}'}"
         )
     return "\n".join(lines)

@@ -308,6 +308,12 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
+def others(skipped: dict[str, int]) -> str:
+    """A clause about skipped files, by ending, or nothing."""
+    endings = ", ".join(f"{ending} {number:,}" for ending, number in skipped.items())
+    return f"other files skipped: {endings}" if skipped else ""
+
+
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 READERS = {
     **{kind: partial(read_separated, separator=mark) for kind, mark in SEPARATORS.items()},

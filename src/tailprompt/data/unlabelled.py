@@ -27,10 +27,9 @@ from tailprompt.data.sentiment import ANNOTATORS, THRESHOLDS, accepted
 from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_parquet
+from tailprompt.quotas import EXAMPLES, quotas, shares_of
 
 BLOCK = 1000  # documents
-EXAMPLES = 100_000
-SHARES = {"dev": 0.05, "test": 0.001}  # as released
 LONGEST = 5_000_000  # characters of a document, as released
 WORD = re.compile(r"[㐀-鿿]|[^\s㐀-鿿]+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -75,20 +74,27 @@ class Unit:
         """The units just before and after it."""
         return [self.own[at] for at in (self.place - 1, self.place + 1) if 0 <= at < len(self.own)]
 
-    def apart(self) -> list[str]:
-        """The units of its document that are not next to it."""
-        return [text for at, text in enumerate(self.own) if abs(at - self.place) > 1]
+    def apart(self, count: int) -> list[str]:
+        """`count` units of its document that are not next to it."""
+        before, after = max(0, self.place - 1), min(self.place + 2, len(self.own))
+        return [self.own[at] for at in drawn(self.chance, len(self.own), range(before, after), count)]
 
     def elsewhere(self, count: int) -> list[str]:
         """`count` units of other documents, spread over `COPIES` of them; fewer where those are short."""
-        others = [number for number in range(len(self.block)) if number != self.document]
-        others = self.chance.sample(others, min(COPIES, count, len(others)))
-        shares = [count // len(others) + (n < count % len(others)) for n in range(len(others))]
-        drawn = [
+        own, others = range(self.document, self.document + 1), len(self.block) - 1
+        numbers = drawn(self.chance, len(self.block), own, min(COPIES, count, others))
+        shares = [count // len(numbers) + (n < count % len(numbers)) for n in range(len(numbers))]
+        found = [
             self.chance.sample(self.block[number], min(share, len(self.block[number])))
-            for number, share in zip(others, shares, strict=True)
+            for number, share in zip(numbers, shares, strict=True)
         ]
-        return [text for part in drawn for text in part]
+        return [text for part in found for text in part]
+
+
+def drawn(chance: random.Random, size: int, without: range, count: int) -> list[int]:
+    """`count` places of `size`, none of the stretch `without`; no list is made of them, which may be many."""
+    places = chance.sample(range(size - len(without)), count)
+    return [at if at < without.start else at + len(without) for at in places]
 
 
 @dataclass
@@ -125,7 +131,7 @@ def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         if label == 0:
             found = unit.elsewhere(1)
         else:
-            found = [unit.chance.choice(unit.neighbours() if label == 2 else unit.apart())]
+            found = [unit.chance.choice(unit.neighbours())] if label == 2 else unit.apart(1)
         if not found or found[0] in ([unit.text] if label == 2 else [unit.text, *unit.neighbours()]):
             return None
         other = found[0]
@@ -161,7 +167,7 @@ def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float)
     query, option, same = lengths
     query, option = max(1, round(query * share)), max(1, round(option * share))
     right = shortened(unit.chance.choice(unit.neighbours()), option)
-    inside = unit.chance.sample(unit.apart(), same)
+    inside = unit.apart(same)
     outside = unit.elsewhere(count - 1 - same) if count - 1 > same else []
     wrong = [shortened(text, option) for text in inside + outside]
     taken = {shortened(text, option) for text in [unit.text, *unit.neighbours()]}
@@ -219,7 +225,7 @@ def annotated(path: Path, row: dict) -> pd.DataFrame:
         )
     table = table[labels.notna()].assign(**{LABEL: [CLASSES[int(c)] for c in labels.dropna()]})
     place = table.groupby([SPLIT, LABEL]).cumcount()
-    return table[place < table[SPLIT].map(quotas(row)) // len(CLASSES)].reset_index(drop=True)
+    return table[place < table[SPLIT].map(quotas(row, len(CLASSES))) // len(CLASSES)].reset_index(drop=True)
 
 
 def are_probabilities(cell) -> bool:
@@ -242,9 +248,10 @@ def collected(
     units: a document has at least so many, each of `least` characters and `words` words. classes: where they
     are given, each has an equal part of the examples. Raises BadInput where a split would have none.
     """
+    labels = classes or [None]
     found = {
-        split: {label: Lowest(size // len(classes or [None])) for label in classes or [None]}
-        for split, size in quotas(row).items()
+        split: {label: Lowest(size // len(labels)) for label in labels}
+        for split, size in quotas(row, len(labels)).items()
     }
     seed, number = row.get("split_seed", 0), 0
     for block in blocks(documents(paths["all"], row, units, least, words), row.get("block", BLOCK)):
@@ -262,8 +269,8 @@ def collected(
     if empty := sorted(found.keys() - {each[SPLIT] for each in rows}):
         raise BadInput(
             f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; {number} documents "
-            f"have {units} or more texts of {least} or more characters; name a larger corpus, in which an "
-            "empty line ends each document"
+            f"of {LONGEST:,} characters at most have {units} or more texts of {least} or more characters; "
+            "name a larger corpus, in which an empty line ends each document"
         )
     return pd.DataFrame(rows)
 
@@ -274,16 +281,9 @@ def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
         each.add(key, made)
 
 
-def quotas(row: dict) -> dict[str, int]:
-    """Examples of each split."""
-    total, shares = row.get("examples", EXAMPLES), {**SHARES, **row.get("shares", {})}
-    held_out = {split: max(1, round(share * total)) for split, share in shares.items()}
-    return {"train": total - sum(held_out.values()), **held_out}
-
-
 def split_of(document: list[str], row: dict) -> str:
     """The split of a document, by its own text."""
-    shares = {**SHARES, **row.get("shares", {})}
+    shares = shares_of(row)
     if is_held_out(document, shares["test"]):
         return "test"
     return "dev" if is_held_out(document, shares["test"] + shares["dev"]) else "train"

@@ -264,6 +264,8 @@ def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
         if "margin" in claim
     ]
     few = [f"Fewer than five seeds here ({seeds.min()} at least): spread over seeds is hardly known."]
+    if seeds.max() == 1:
+        few = ["One seed here: spread over seeds is unknown, and intervals are those of test examples alone."]
     return [
         f"Ours at scale {spec['scale']}. {' '.join([READING, *meanings])}",
         METHOD,

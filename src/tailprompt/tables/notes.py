@@ -30,8 +30,10 @@ def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, r
 def origin(found: pd.DataFrame, spec: dict) -> str:
     """The backbones, scale and seeds of our numbers."""
     backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
-    seeds = ", ".join(map(str, spec["seeds"]))
-    return f"Ours: {backbones} at scale {spec['scale']}, seeds {seeds}; points, mean with SD over n seeds."
+    alone = len(spec["seeds"]) == 1 or found[found.there].seed.nunique() == 1
+    each = "one run each, of unknown spread over seeds" if alone else "mean with SD over n seeds"
+    seeds = f"{'seed' if len(spec['seeds']) == 1 else 'seeds'} {', '.join(map(str, spec['seeds']))}"
+    return f"Ours: {backbones} at scale {spec['scale']}, {seeds}; points, {each}."
 
 
 def printed_notes(long: pd.DataFrame, spec: dict) -> list[str]:
@@ -69,9 +71,10 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
     if long.ours.notna().any():
         lines.append("In bold: the best of a column.")
     if "p" in long and (long.p < 0.05).any():
+        over = "seeds and test examples" if long.n.max() > 1 else "test examples"
         lines.append(
-            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over seeds and test "
-            "examples, not corrected for the number of cells)."
+            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over {over}, not "
+            "corrected for the number of cells)."
         )
     return lines
 
