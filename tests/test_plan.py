@@ -6,14 +6,11 @@ from dataclasses import replace
 
 import pytest
 import toy
+from scales import scale
 
 from tailprompt import blocks, config, plan
 from tailprompt.errors import BadInput
 from tailprompt.plan import Point
-
-
-def scale(name):
-    return config.load([f"config/{name}.yaml"])
 
 
 @pytest.fixture(scope="module")
@@ -252,9 +249,7 @@ def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_seco
     assert {point for point in points if "@" not in point.method} == begun
     assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
     assert plan.settings(images, points[0])["shared_blocks"] == 4  # of vit-mini's 8
-    larger = config.load(
-        ["config/mine-images.yaml"], {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}}
-    )
+    larger = config.merge(images, {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}})
     assert plan.settings(larger, blocks.all_points(larger)[0])["shared_blocks"] == 6  # of ViT-B's 12
 
 
@@ -316,11 +311,12 @@ def test_the_mini_scale_runs_all_twelve_methods_of_glee_three_times_on_four_sets
 
 def limited(*methods, **changes):
     """The demo, running these methods only."""
-    return config.load(["config/demo.yaml"], {"protocols": {"glee": {"methods": list(methods)}}, **changes})
+    return config.merge(scale("demo"), {"protocols": {"glee": {"methods": list(methods)}}, **changes})
 
 
 def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in_tables_figures_and_claims():
     demo = limited("cls-tanh", "prompt@keep=true")
+    config.check_names(demo, [])
     points = points_of(demo, "glee")
     assert {point.method for point in points} == {"cls-tanh", "prompt@keep=true"}
     assert all(plan.settings(demo, point)["keep"] == ("@" in point.method) for point in points)
@@ -452,7 +448,7 @@ def test_a_run_on_images_reads_pixels_into_the_head_of_images(paper, change):
 def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_sets():
     choose = {"over": "lr", "values": [1.0e-3], "by": "recall/class:fonts"}
     table = {"table2": {"metrics": ["f1/all", "f1/class:perl"], "winner": "f1/class:a/b", "choose": choose}}
-    demo = config.load(["config/demo.yaml"], {"papers": {"glee": {"tables": table}}})
+    demo = config.merge(scale("demo"), {"papers": {"glee": {"tables": table}}})
     everything = blocks.shown(demo)
     name = everything["tables", "glee", "table2"]["datasets"][0]["dataset"]
     assert blocks.classes_asked(everything, name) == ["a/b", "fonts", "perl"]
@@ -539,17 +535,15 @@ def test_choose_may_try_other_values_for_a_method():
 
 @pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1562)])
 def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
-    whole = config.load([f"config/{name}.yaml"], {"make": {"ppt": {}}} if name == "paper" else None)
+    whole = scale(name)
     points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]
-    settings = config.check_settings(whole, points)
     assert len(points) == runs
-    started = [point for point in points if settings[point]["start"]]
-    assert {plan.start_of(whole, point).method for point in started} == {"ppt-pretrain"}
-    assert {plan.start_of(whole, point) for point in started} <= set(points)
+    starts = {plan.start_of(whole, point) for point in points} - {None}
+    assert {start.method for start in starts} == {"ppt-pretrain"} and starts <= set(points)
 
 
 def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
-    whole = config.load(["config/paper.yaml"], {"make": {"ppt": {}}})
+    whole = scale("paper")
 
     def pattern(dataset, method):
         return plan.settings(whole, plan.Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]

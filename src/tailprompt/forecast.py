@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -25,20 +26,21 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
     done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
+    left = seconds_left(config, [point for point in points if point not in done], done, root)
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(plan.parse(point.method)[0] for point in points)
     lines = [
         f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
         f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
         "",
-        *table(config, points, done, root),
+        *table(points, left),
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *unnamed(config, datasets),
         *cards(config, backbones),
-        *hours(config, points, done, root),
+        *hours(left, done),
     ]
     return "\n".join(lines)
 
@@ -51,11 +53,13 @@ def count(number: int, thing: str) -> str:
 def finished(config: dict, point: plan.Point, root: Path) -> float | None:
     """Seconds that a run took, or None where it is not finished or was run with other settings."""
     file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
-    run = read_json(file, "settings", "seconds") if file.is_file() else {"settings": None}
+    if not file.is_file():
+        return None
+    run = read_json(file, "settings", "seconds")
     return run["seconds"] if run["settings"] == plan.settings(config, point) else None
 
 
-def table(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:
+def table(points: list[plan.Point], left: dict[plan.Point, float]) -> list[str]:
     """A line for each protocol, backbone and data set."""
     rows = [("protocol", "backbone", "data set", "methods", "seeds", "runs", "done", "hours left")]
     cells: dict[tuple, list[plan.Point]] = {}
@@ -63,23 +67,29 @@ def table(config: dict, points: list[plan.Point], done: dict, root: Path) -> lis
         cells.setdefault((point.protocol, point.backbone, point.dataset), []).append(point)
     for cell, members in cells.items():
         methods, seeds = {point.method for point in members}, {point.seed for point in members}
-        here = sum(point in done for point in members)
-        left = sum(seconds_of(config, point, done, root) for point in members if point not in done) / 3600
-        rows.append((*cell, *map(str, (len(methods), len(seeds), len(members), here)), f"{left:.1f}"))
+        here = sum(point not in left for point in members)
+        hours_left = sum(left.get(point, 0) for point in members) / 3600
+        rows.append((*cell, *map(str, (len(methods), len(seeds), len(members), here)), f"{hours_left:.1f}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
 
 
-def seconds_of(config: dict, point: plan.Point, done: dict[plan.Point, float], root: Path) -> float:
-    """Seconds a run will take: the median of finished ones on the same data and backbone, else the rule."""
-    same = [
-        seconds
-        for run, seconds in done.items()
-        if (run.backbone, run.dataset) == (point.backbone, point.dataset)
-    ]
-    return median(same) if same else by_rule(config, point, root)
+def seconds_left(
+    config: dict, points: list[plan.Point], done: dict[plan.Point, float], root: Path
+) -> dict[plan.Point, float]:
+    """Seconds each run will take: the median of finished ones on the same data and backbone, else by RULE."""
+    alike: dict[tuple, list[float]] = {}
+    for run, seconds in done.items():
+        alike.setdefault((run.backbone, run.dataset), []).append(seconds)
+    measured = {cell: median(seconds) for cell, seconds in alike.items()}
+    by_cell = cache(lambda point: by_rule(config, point, root))  # seeds take as long as each other
+    found = {}
+    for point in points:
+        cell = (point.backbone, point.dataset)
+        found[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
+    return found
 
 
 def by_rule(config: dict, point: plan.Point, root: Path) -> float:
@@ -189,12 +199,11 @@ def wanted(config: dict, name: str, root: Path) -> list[dict]:
     )
 
 
-def hours(config: dict, points: list[plan.Point], done: dict, root: Path) -> list[str]:
+def hours(left: dict[plan.Point, float], done: dict[plan.Point, float]) -> list[str]:
     """How long all that is left takes if one run follows another, and where the number comes from."""
-    left = [point for point in points if point not in done]
     if not left:
         return ["time: every run is done"]
-    total = sum(seconds_of(config, point, done, root) for point in left) / 3600
+    total = sum(left.values()) / 3600
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
     line = (

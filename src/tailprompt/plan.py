@@ -348,7 +348,8 @@ def vectors_asked(config: dict, point: Point) -> bool:
         for what in ("tables", "figures")
         for paper, name in made(config, what)
     ]
-    return any(asks(config, part, point) for spec in specs for part in taking_vectors(spec))
+    under = [spec for spec in specs if spec.get("protocol") == point.protocol]
+    return any(asks(config, part, point) for spec in under for part in taking_vectors(spec))
 
 
 def taking_vectors(spec: dict) -> list[dict]:
