@@ -5,36 +5,42 @@ from pathlib import Path
 
 import pytest
 import yaml
+from scales import SMALL, scale, small_project
 
 from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 
-SCALES = [
-    "config/paper.yaml",
-    "config/mini.yaml",
-    "config/demo.yaml",
-    "config/mine.yaml",
-    "config/mine-images.yaml",
-    "tests/tiny.yaml",
-]
+SCALES = ["paper", "mini", "demo", "mine", "mine-images"]
 
 
-def refused(given, *words):
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A project whose configuration is small."""
+    return small_project(tmp_path_factory.mktemp("project"))
+
+
+def refused(root, given, *words):
     with pytest.raises(BadInput) as error:
-        whole = config.load(values=given)
+        whole = config.load(values=given, root=root)
         config.check_settings(whole, blocks.all_points(whole))
     message = str(error.value)
     assert "\n" not in message and all(word in message for word in words), message
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_is_accepted_and_every_run_has_settings(scale):
-    whole = config.load([scale])
+@pytest.mark.parametrize("name", SCALES)
+def test_every_scale_is_accepted_and_every_run_has_settings(name):
+    whole = scale(name)
     assert all(config.check_settings(whole, blocks.all_points(whole)).values())
 
 
-def test_shares_that_leave_a_split_of_prompts_nothing_are_refused_in_the_plan():
-    refused({"datasets": {"prompts-pair": {"shares": {"dev": 0}}}}, "'prompts-pair': shares {dev: 0, test: ")
+def test_so_are_those_of_the_tests(root):
+    for whole in (config.load(["tests/tiny.yaml"]), config.load(root=root)):
+        assert all(config.check_settings(whole, blocks.all_points(whole)).values())
+
+
+def test_shares_that_leave_a_split_of_prompts_nothing_are_refused_in_the_plan(root):
+    given = {"datasets": {"prompts-pair": {"shares": {"dev": 0}}}}
+    refused(root, given, "'prompts-pair': shares {dev: 0, test: ")
 
 
 def test_without_a_scale_it_is_the_papers():
@@ -52,7 +58,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
     [
         ("slotz: 2", "unknown key 'slotz' in the top level; known: .*slots"),
         ("protocols: {glee: {settings: {lr: 1, epoch: 1}}}", "'epoch' in protocols.glee.settings; .*lr"),
-        ("protocols: {glle: {seeds: [1]}}", "protocols.glle lacks .*; beside it: glee, lpt, mine"),
+        ("protocols: {glle: {seeds: [1]}}", "protocols.glle lacks .*; beside it: glee, mine"),
         ("papers: {glee: {tables: {tabel2: {average: true}}}}", "tabel2 lacks .*; beside it: .*table2"),
         ("datasets: {a/b: {language: en}}", "datasets: 'a/b' is not a name of letters"),
         ("datasets: {.: {language: en}}", "datasets: '.' is not a name of letters"),
@@ -61,7 +67,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
         ("datasets: {cmid: {path: a.csv}}", "datasets.cmid needs one of path, files"),
         ("datasets: {x: {loader: cmid, language: zh, path: a}}", "datasets.x lacks files"),
         ("datasets: {x: {loader: r52, language: en, files: {corpus: a}}}", "datasets.x.files lacks labels"),
-        ("backbones: {bert-base-uncased: {random: {layers: 2}}}", "'layers' in .*: .*num_hidden_layers"),
+        ("backbones: {bert-base-chinese: {random: {layers: 2}}}", "'layers' in .*: .*num_hidden_layers"),
         ("methods: {new: {norm_eps: foo}}", "'foo' is not backbone .* or a number above 0"),
         ("methods: {new: {norm_eps: -1.0e-5}}", "-1e-05 is not backbone .* or a number above 0"),
         ("protocols: {glee: {settings: {lr: .nan}}}", "lr is nan, not a finite number"),
@@ -86,7 +92,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "'cmidd' in protocols.glee.cells is none of the datasets",
         ),
         ("protocols: {glee: {cells: {cmid: {promt: {}}}}}", "'promt' in protocols.glee.cells.cmid is"),
-        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, lpt, mine, mine-images"),
+        ("make: {gle: {}}", "'gle' in make is none of the papers; known: glee, mine"),
         (
             "make: {glee: {figures: [figure2]}}",
             "'figure2' in make.glee.figures is none of .*; known: .*figure1",
@@ -135,7 +141,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
             "protocols: {glee: {cells: {cmid: {prompt: {start: null}}}}}",
             "cmid.prompt: 'start' is not a setting for",
         ),
-        ("backbones: {bert-base-uncased: {settings: {title: x}}}", "settings: 'title' is not a setting for"),
+        ("backbones: {bert-base-chinese: {settings: {title: x}}}", "settings: 'title' is not a setting for"),
         ("methods: {prompt: {features: [x]}}", "methods.prompt: 'features' is not a setting of a method"),
         ("papers: {glee: {tables: {table2: {metrics: [accuracy/class:x]}}}}", "'accuracy/class:x' is not"),
         (
@@ -156,23 +162,24 @@ def test_later_wins_deeply_and_lists_are_replaced():
         ("methods: {prompt: {start: {method: promt}}}", "'promt' in methods.prompt.start.method is none of"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_file_its_place_and_what_is_known(tmp_path, text, said):
+def test_what_is_wrong_is_named_with_its_file_its_place_and_what_is_known(root, tmp_path, text, said):
     first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
     first.write_text(text)
     second.write_text("threads: 2")
     with pytest.raises(BadInput, match=f"^{first}: .*{said}"):
-        config.load(["config/demo.yaml", first, second])
+        config.load([SMALL, first, second], root=root)
 
 
 @pytest.mark.parametrize("text", ["", "threads: 2"])
-def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
-    (tmp_path / "mine.yaml").write_text(text)
+def test_a_file_without_a_scale_does_not_mean_the_papers(root, tmp_path, text):
+    mine, default = tmp_path / "mine.yaml", root / config.SCALE
+    mine.write_text(text)
     with pytest.raises(BadInput, match="mine.yaml names no scale; write scale: NAME"):
-        config.load([tmp_path / "mine.yaml"])
-    assert config.load(["config/paper.yaml", tmp_path / "mine.yaml"])["scale"] == "paper"
-    assert config.load([tmp_path / "mine.yaml"], config.read("config/demo.yaml"))["scale"] == "demo"
-    assert config.load(values={"threads": 2})["scale"] == "paper"
-    assert config.load(values={"scale": "again"})["make"] == config.load()["make"]
+        config.load([mine], root=root)
+    assert config.load([default, mine], root=root)["scale"] == "small"
+    assert config.load([mine], config.read(default) | {"scale": "other"}, root)["scale"] == "other"
+    assert config.load(values={"threads": 2}, root=root)["scale"] == "small"
+    assert config.load(values={"scale": "again"}, root=root)["make"] == {"glee": {}}
 
 
 @pytest.mark.parametrize(
@@ -254,7 +261,7 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
             ["'figure1' in make.mine.figures is none of the papers.mine.figures", "known: none"],
         ),
         (
-            {"make": dict.fromkeys(("glee", "lpt", "ppt"), {"tables": [], "figures": []})},
+            {"make": {"glee": {"tables": [], "figures": []}}},
             ["make asks for no table"],
         ),
         ({"sets": {"long_tailed": []}}, ["has no data set", "sets.long_tailed"]),
@@ -264,8 +271,8 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(tmp_path, text):
         ({"papers": {"glee": {"tables": {"table2": {"methods": ["prompt@lr=1,lr=2"]}}}}}, ["a key twice"]),
     ],
 )
-def test_a_wrong_value_is_one_sentence_with_what_is_allowed(given, words):
-    refused(given, *words)
+def test_a_wrong_value_is_one_sentence_with_what_is_allowed(root, given, words):
+    refused(root, given, *words)
 
 
 def test_snakemakes_words_inside_braces_get_their_types_back():
@@ -365,8 +372,8 @@ def claimed(claim):
         ({**CLAIM, "statistic": "seed_spread", "beyond": "f1/tail"}, ["statistic"]),
     ],
 )
-def test_a_claim_that_could_not_be_judged_is_refused(claim, words):
-    refused(claimed(claim), *words)
+def test_a_claim_that_could_not_be_judged_is_refused(root, claim, words):
+    refused(root, claimed(claim), *words)
 
 
 @pytest.mark.parametrize(
@@ -380,24 +387,24 @@ def test_a_claim_that_could_not_be_judged_is_refused(claim, words):
         ("figures", {"kind": "score_by_frequency", "sets": "mine"}, ["new lacks methods"]),
     ],
 )
-def test_a_block_without_what_its_kind_needs_is_refused(what, block, words):
-    refused({"papers": {"mine": {what: {"new": {**BLOCK, **block}}}}}, "--config", *words)
+def test_a_block_without_what_its_kind_needs_is_refused(root, what, block, words):
+    refused(root, {"papers": {"mine": {what: {"new": {**BLOCK, **block}}}}}, "--config", *words)
 
 
-def test_a_verbalizer_of_a_setting_must_be_there():
+def test_a_verbalizer_of_a_setting_must_be_there(root):
     given = {"protocols": {"glee": {"settings": {"verbalizer": "no.csv"}}}}
-    refused(given, "under glee: there is no file no.csv")
+    refused(root, given, "under glee: there is no file no.csv")
 
 
-def test_a_corpus_that_is_named_must_be_there():
+def test_a_corpus_that_is_named_must_be_there(root):
     with pytest.raises(BadInput, match="corpora.text: there is no no.txt; correct the path"):
-        config.check_files(config.load(values={"corpora": {"text": "no.txt"}}))
+        config.check_files(config.load(values={"corpora": {"text": "no.txt"}}, root=root))
 
 
-def test_a_run_begins_from_an_adapter_that_is_there_and_fits():
+def test_a_run_begins_from_an_adapter_that_is_there_and_fits(root):
     begun = {"start": {"folder": "no-such-folder"}}
-    refused({"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")
-    refused({"methods": {"pt": begun}}, "no-such-folder has no adapter_config.json; name a folder")
+    refused(root, {"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")
+    refused(root, {"methods": {"pt": begun}}, "no-such-folder has no adapter_config.json; name a folder")
 
 
 def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
