@@ -1,6 +1,8 @@
 """Who may import whom: concepts know no stages, and whatever plans or reports knows no torch."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,13 @@ def test_only_training_knows_torch(stage):
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             heavy = {name for name in names if name in HEAVY or name.split(".")[0] in HEAVY}
             assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
+
+
+def test_planning_preparing_scoring_and_reporting_bring_no_torch_with_them():
+    modules = "__main__, decode, draw, prepare, score, tabulate"
+    plan = "__main__.dispatch(['plan', '--configfile', 'config/demo.yaml'])"
+    code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def test_the_plan_needs_the_standard_library_only():

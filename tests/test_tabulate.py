@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 
 import made_up
 import numpy as np
@@ -345,12 +344,6 @@ def test_a_metric_misspelt_is_one_sentence(plain, metric, says):
 def test_data_not_prepared_is_one_sentence(tmp_path):
     with pytest.raises(BadInput, match="has not been prepared"):
         tabulate.tabulate(tmp_path, block("statistics"), tmp_path / "x")
-
-
-def test_making_tables_and_figures_needs_no_torch():
-    modules = "tailprompt.tabulate, tailprompt.draw, tailprompt.score"
-    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
