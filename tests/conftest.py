@@ -1,11 +1,15 @@
 """What the tests of the library share: a small random backbone with its tokenizer, and their order."""
 
+from functools import cache
+
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from tailprompt import backbones
 
-FOLDER = "workflow/resources/backbones/bert-mini"
+SHIPPED = "workflow/resources/backbones/"
+FOLDER = f"{SHIPPED}bert-mini"
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 ROW = {"family": "bert", "path": FOLDER, "random": SMALL}
 
@@ -19,6 +23,20 @@ def pytest_collection_modifyitems(items):
 def one_thread():
     """Small tensors are fastest so, and two test runs on one machine do not slow each other."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tokenizers_that_ship_are_read_once():
+    """Nobody changes them, and reading one takes as long as many a run of a small model."""
+    read = AutoTokenizer.from_pretrained
+    once = cache(read)
+
+    def from_pretrained(where, **options):
+        return (once if str(where).startswith(SHIPPED) else read)(where, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AutoTokenizer, "from_pretrained", from_pretrained)
+        yield
 
 
 @pytest.fixture

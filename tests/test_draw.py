@@ -4,8 +4,9 @@ import made_up
 import numpy as np
 import pytest
 from blocks import block, results
+from scales import scale
 
-from tailprompt import blocks, config, draw, plan
+from tailprompt import blocks, draw, plan
 from tailprompt.errors import BadInput
 from tailprompt.figures import style
 from tailprompt.figures.features import features
@@ -31,21 +32,29 @@ def figure(kind, **changes):
     return block(kind, seeds=[1, 2], name=kind, **BLOCKS[kind]) | changes
 
 
+@pytest.fixture(scope="module")
+def drawn(root, tmp_path_factory):
+    """A folder with a figure of each kind; a missing glyph would warn, and warnings are errors."""
+    folder = tmp_path_factory.mktemp("drawn")
+    for kind in BLOCKS:
+        draw.draw(root, figure(kind), folder / kind)
+    return folder
+
+
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_each_kind_is_drawn_as_pdf_and_png(root, tmp_path, kind):
-    draw.draw(root, figure(kind), tmp_path / kind)  # a missing glyph would warn, and warnings are errors
-    pdf = (tmp_path / f"{kind}.pdf").read_bytes()
+def test_each_kind_is_drawn_as_pdf_and_png(drawn, kind):
+    pdf = (drawn / f"{kind}.pdf").read_bytes()
     assert pdf.startswith(b"%PDF")
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf
     assert b"CreationDate" not in pdf
-    assert (tmp_path / f"{kind}.png").read_bytes()[1:4] == b"PNG"
+    assert (drawn / f"{kind}.png").read_bytes()[1:4] == b"PNG"
 
 
-def test_the_same_figure_is_the_same_bytes(root, tmp_path):
-    for name in ("a", "b"):
-        draw.draw(root, figure("class_distribution"), tmp_path / name)
+def test_the_same_figure_is_the_same_bytes(root, drawn, tmp_path):
+    draw.draw(root, figure("class_distribution"), tmp_path / "again")
     for ending in ("pdf", "png"):
-        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+        first, again = drawn / f"class_distribution.{ending}", tmp_path / f"again.{ending}"
+        assert first.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +80,7 @@ def test_an_unknown_kind_is_one_sentence(root, tmp_path):
 
 
 def test_a_figure_with_classes_asks_its_runs_for_features_and_no_others():
-    paper = config.load()
+    paper = scale("paper")
     asked = {point.path for point in blocks.all_points(paper) if "features" in plan.settings(paper, point)}
     figure4 = paper["papers"]["glee"]["figures"]["figure4"]
     shown = {point.path for point in blocks.points(blocks.expand(paper, figure4))}

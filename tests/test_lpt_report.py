@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from blocks import block, results
 from safetensors.numpy import save_file
+from scales import scale
 from sklearn.neighbors import KNeighborsClassifier
 
 from tailprompt import answers, blocks, config, draw, parameters, plan, records, score, typeset
@@ -230,7 +231,7 @@ def test_labels_are_moved_apart_and_not_past_each_other():
 
 
 def test_one_axis_of_backbones_is_a_row_for_each():
-    whole = config.load()
+    whole = scale("paper")
     spec = {
         "kind": "scores",
         "protocol": "glee",
@@ -265,9 +266,10 @@ def test_only_runs_that_tables_or_claims_about_features_take_write_all_vectors()
     claim = {"section": "1", "says": "x", "method": "prompt", "than": "cls-relu", "statistic": "separability"}
     claim |= {"metric": "gamma", "direction": "greater", "sets": "shown"}
     claimed = {"kind": "claims", "protocol": "glee", "caption": "x", "claims": {"new": claim}}
-    whole = config.load(values={"papers": {"glee": {"tables": {"new": table, "new-claims": claimed}}}})
-    settings = config.check_settings(whole, blocks.all_points(whole))
-    asked = {(point.dataset, point.method) for point, found in settings.items() if found.get("vectors")}
+    added = {"papers": {"glee": {"tables": {"new": table, "new-claims": claimed}}}}
+    whole = config.merge(scale("paper"), added)
+    writing = [point for point in blocks.all_points(whole) if plan.settings(whole, point).get("vectors")]
+    asked = {(point.dataset, point.method) for point in writing}
     of_glee = {("iflytek", name) for name in ("cls-tanh", "prompt", "cls-relu")}
     assert asked == of_glee | {("places-lt", name) for name in ("linear", "vpt", "lpt-phase1", "lpt")}
 

@@ -1,6 +1,7 @@
 """Scoring runs: whole splits only, and all runs in one table."""
 
 import json
+import shutil
 
 import made_up
 import pandas as pd
@@ -124,11 +125,19 @@ READERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Results with one scored run."""
+    root = tmp_path_factory.mktemp("results")
+    return root, scored(root).relative_to(root)
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe"])
 @pytest.mark.parametrize("file, read", READERS)
-def test_a_damaged_result_is_one_sentence_with_its_name(tmp_path, file, read, content):
-    folder = scored(tmp_path)
-    ((tmp_path if file.startswith("data/") else folder) / file).write_bytes(content)
+def test_a_damaged_result_is_one_sentence_with_its_name(whole, tmp_path, file, read, content):
+    root = shutil.copytree(whole[0], tmp_path / "results")
+    folder = root / whole[1]
+    ((root if file.startswith("data/") else folder) / file).write_bytes(content)
     with pytest.raises(BadInput, match=file) as error:
-        read(tmp_path, folder)
+        read(root, folder)
     assert "\n" not in str(error.value)

@@ -47,7 +47,7 @@ def server(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.plan, server.asked = [], []
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01])  # seconds that shutdown may take
     thread.start()
     yield server
     server.shutdown()
