@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from test_workflow import LEFT, ROOT, TINY, edited, snakemake, write_toy
+from project import TINY, copied, edited, snakemake
 
 
 def answer(*command):
@@ -57,9 +57,7 @@ if "/prompt/" in sys.argv[4] and not Path("failed").exists():
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A copy of the project with made-up data, whose training jobs fit a small node even when asked again."""
-    folder = tmp_path_factory.mktemp("copy") / "project"
-    shutil.copytree(ROOT, folder, ignore=LEFT)
-    write_toy(folder / "tests/toy.csv")
+    folder = copied(tmp_path_factory.mktemp("copy") / "project")
     profile = folder / "workflow/profiles/slurm/profile.yaml"
     with (
         edited(folder / "workflow/rules/runs.smk", "12000 * attempt", "2000 * attempt"),

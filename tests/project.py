@@ -1,0 +1,90 @@
+"""A copy of the project, and Snakemake in it."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LEFT = shutil.ignore_patterns(".*", "results", "__pycache__", "*.egg-info")
+WORDS = {
+    "music": ("song", "guitar"),
+    "sport": ("match", "goal"),
+    "food": ("bread", "soup"),
+    "law": ("court", "judge"),
+}
+TINY = ("--configfile", "tests/tiny.yaml")
+JOB = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+
+
+def copied(folder: Path) -> Path:
+    """Copy the project into a folder that is not there, with made-up data and without results; returns it."""
+    shutil.copytree(ROOT, folder, ignore=LEFT)
+    write_toy(folder / "tests/toy.csv")
+    return folder
+
+
+def write_toy(path):
+    """130 sentences of four classes, long-tailed."""
+    draw = random.Random(0)
+    counts = zip(WORDS, (60, 40, 20, 10), strict=True)
+    rows = [
+        (f"{' and '.join(draw.choices(WORDS[topic], k=3))} number {i}", topic)
+        for topic, n in counts
+        for i in range(n)
+    ]
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([("sentence", "topic"), *rows])
+
+
+def snakemake(folder, *arguments, **environment):
+    """Run Snakemake there; standard output and error together."""
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run(
+        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def planned(folder, *arguments):
+    """(rule, wildcards) of each job of a dry run, but for rules that only gather."""
+    done = snakemake(folder, "all", "scores", "-n", *(arguments or TINY))
+    assert done.returncode == 0, done.stdout
+    jobs = [(rule, dict(re.findall(r"(\w+)=([^,\s]+)", about))) for rule, about in wildcards(done.stdout)]
+    return [job for job in jobs if job[0] not in ("all", "runs", "tables", "figures")]
+
+
+def wildcards(text):
+    """(rule, its line of wildcards) of each job that a dry run prints."""
+    for rule, body in JOB.findall(text):
+        found = re.search(r"^    wildcards: (.*)$", body, re.MULTILINE)
+        yield rule, found[1] if found else ""
+
+
+def names(jobs, rule, key):
+    """The values of a wildcard among the jobs of a rule."""
+    return sorted(values[key] for name, values in jobs if name == rule)
+
+
+@contextmanager
+def edited(file, old, new):
+    """`file` with `old` replaced by `new`, then as it was."""
+    before = file.read_text("utf-8")
+    assert old in before
+    file.write_text(before.replace(old, new), "utf-8")
+    try:
+        yield
+    finally:
+        file.write_text(before, "utf-8")
+
+
+def commented(file):
+    """`file` with one more line."""
+    return edited(file, file.read_text("utf-8"), file.read_text("utf-8") + "\n# edited\n")

@@ -1,0 +1,211 @@
+"""The workflow in a copy of the project without results: what it plans, refuses and asks of cards."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+import toy_images
+from made_up import write_corpus
+from project import TINY, WORDS, copied, edited, names, planned, snakemake, wildcards
+
+pytestmark = pytest.mark.workflow
+
+OWN_FILE = ("--configfile", "own.yaml")
+OWN = """
+scale: own
+make: {mine: {tables: [table2]}}
+data_dir: null
+device: cpu
+threads: 1
+backbones:
+  tiny:
+    family: bert
+    path: workflow/resources/backbones/bert-mini
+    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+datasets: {toy: {path: tests/toy.csv, columns: {text: sentence, label: topic}, language: en}}
+sets: {mine: [toy]}
+protocols: {mine: {seeds: [1], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {epochs: 2}}}
+papers: {mine: {tables: {table2: {choose: {values: [3.0e-3, 1.0e-2]}}}}}
+"""
+
+MAKING = """
+corpora: {text: corpus.txt}
+backbones: {made: {family: bert, recipe: bert-tiny}}
+pretraining:
+  bert-tiny:
+    task: masked_language_model
+    corpus: text
+    scripts: all
+    held_out: 0.2
+    vocabulary: {kind: wordpiece, size: 200, alphabet: 60}
+    positions: 64
+    shape: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 32}
+    rate: 0.2
+    length: 16
+    batch: 4
+    steps: 4
+    lr: 1.0e-3
+    warmup: 2
+    weight_decay: 0.01
+    clip: 1.0
+    precision: float32
+    evaluate_every: 2
+    held_out_rows: 8
+    seed: 1
+    card: {data: made up, licences: none, seen: nothing, limits: a test}
+"""
+
+STUB = """
+import json, sys, time
+from pathlib import Path
+
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+folder, begun = Path(options["--root"], "runs", options["--point"]), time.time()
+time.sleep(1)
+for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv"):
+    (folder / name).touch()
+(folder / "run.json").write_text(json.dumps([begun, time.time()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project."""
+    return copied(tmp_path_factory.mktemp("copy") / "project")
+
+
+def test_bad_data_end_before_training_in_one_sentence(project):
+    wrong = "datasets={toy: {columns: {text: sentense}}}"
+    done = snakemake(
+        project, "--profile", "workflow/profiles/local", "--cores", "2", *TINY, "--config", "scale=bad", wrong
+    )
+    assert done.returncode and re.search(r"error: .*sentense", done.stdout) and "Traceback" not in done.stdout
+    assert not (project / "results/bad/runs").exists()
+
+
+def test_a_mistyped_key_ends_before_the_plan_in_one_sentence(project):
+    done = snakemake(project, "-n", *TINY, "--config", "slotz=2")
+    assert done.returncode and "\n--config: unknown key 'slotz' in the top level" in done.stdout
+
+
+def test_a_key_given_twice_ends_before_the_plan_in_one_sentence(project):
+    (project / "twice.yaml").write_text("threads: 1\nthreads: 2\n")
+    done = snakemake(project, "-n", *TINY, "twice.yaml")
+    assert done.returncode and "key 'threads' is given twice, the second time in line 2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "target, said",
+    [
+        ("runs/glee/nope/toy/prompt/775/scores.parquet", "unknown backbone 'nope'; known: .*tiny"),
+        ("runs/glee/tiny/nope/prompt/775/run.json", "unknown data set 'nope'; known: .*toy"),
+        ("runs/glee/tiny/toy/nope/775/run.json", "unknown method 'nope'; known: .*prompt"),
+        ("runs/nope/tiny/toy/prompt/775/run.json", "unknown protocol 'nope'; known: glee"),
+        ("tables/glee/nope.md", "unknown table of glee at this scale 'nope'; known: .*table2"),
+        ("figures/glee/nope.pdf", "unknown figure of glee at this scale 'nope'; known: .*figure1"),
+        ("backbones/nope.json", "unknown backbone 'nope'; known: .*tiny"),
+        ("data/nope.parquet", "unknown data set 'nope'; known: .*toy"),
+    ],
+)
+def test_a_file_asked_for_by_a_name_that_no_row_has_is_a_sentence(project, target, said):
+    done = snakemake(project, f"results/tiny/{target}", "-n", *TINY)
+    assert done.returncode and re.search(f"BadInput: {said}", done.stdout), done.stdout
+    assert "KeyError" not in done.stdout
+
+
+def test_a_backbone_is_made_from_a_corpus_with_its_card(project):
+    write_corpus(project / "corpus.txt")
+    (project / "making.yaml").write_text(MAKING)
+    pretraining, row = "results/tiny/pretraining", "results/tiny/backbones/made.json"
+    making = (*TINY, "making.yaml", "--profile", "workflow/profiles/local", "--cores", "2")
+    done = snakemake(project, f"{pretraining}/bert-tiny/README.md", row, *making)
+    assert done.returncode == 0, done.stdout
+    assert json.loads((project / row).read_text())["path"] == f"{pretraining}/bert-tiny"
+    assert "| limits | a test |" in (project / pretraining / "bert-tiny/README.md").read_text()
+    again = snakemake(project, f"{pretraining}/bert-tiny/README.md", row, *making)
+    assert "Nothing to be done" in again.stdout
+    left = snakemake(project, f"{pretraining}/vit-mini/README.md", "-n", *TINY, "making.yaml")
+    assert "recipe 'vit-mini' is made from corpora.images, which this scale leaves open" in left.stdout
+    (project / "images").mkdir()
+    plan = snakemake(project, "backbones", "-n", *TINY, "making.yaml", "--config", "corpora={images: images}")
+    jobs = [rule for rule, _ in wildcards(plan.stdout)]
+    counts = {rule: jobs.count(rule) for rule in ("vocabulary", "pack", "pretrain", "card")}
+    assert counts == {"vocabulary": 2, "pack": 3, "pretrain": 4, "card": 4}  # but for bert-tiny's, done
+
+
+@pytest.mark.parametrize("told, at_once", [([], 2), (["--resources", "gpu=1"], 1)])
+def test_jobs_on_cards_are_as_many_as_slots_unless_told_otherwise(project, told, at_once):
+    options = ["--until", "train", "--cores", "4", "--forcerun", "train", *told, *TINY]
+    train = project / "src/tailprompt/train.py"
+    with edited(train, train.read_text("utf-8"), STUB):
+        settings = ["--config", "scale=cards", "device=cuda", "slots=2"]
+        done = snakemake(project, "runs", *options, *settings, CUDA_VISIBLE_DEVICES="0")
+    assert done.returncode == 0, done.stdout
+    times = [json.loads(file.read_text()) for file in project.glob("results/cards/runs/**/run.json")]
+    assert max(sum(begun <= at < ended for begun, ended in times) for at, _ in times) == at_once
+
+
+def test_ones_own_file_becomes_a_table_that_names_the_winner_and_predictions(project):
+    chosen = "prompt@lr=0.01,keep=true/1"
+    run = project / f"results/own/runs/mine/tiny/toy/{chosen}"
+    (project / "own.yaml").write_text(OWN)
+    done = snakemake(project, "all", str(run.relative_to(project) / "run.json"), *OWN_FILE, "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    table = (project / "results/own/tables/mine/table2.md").read_text("utf-8")
+    assert "on toy" in table and re.search(
+        r"lr with the best mean dev f1/all on toy: CLS-tuning \(T\) 0", table
+    )
+    command = [sys.executable, "-m", "tailprompt", "predict", str(run), "tests/toy.csv", "--text", "sentence"]
+    told = {**os.environ, "PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=project, env=told, check=True)
+    with open(project / "tests/toy.predictions.csv", newline="") as file:
+        made = list(csv.DictReader(file))
+    assert len(made) == 130 and {row["prediction"] for row in made} <= set(WORDS)
+
+
+def test_ones_own_images_are_planned_from_their_folder_to_the_winner(project):
+    toy_images.write_pictures(project / "photos")
+    jobs = planned(project, "--configfile", "config/mine-images.yaml")
+    assert names(jobs, "decode", "dataset") == names(jobs, "prepare", "dataset") == ["photos"]
+    assert len(names(jobs, "train", "seed")) == len(names(jobs, "score", "seed")) == 10 * 3 * 3 + 3
+    assert names(jobs, "tabulate", "name") == ["table1", "table2"]
+
+
+def test_an_image_that_comes_or_goes_is_seen_by_its_folder(project):
+    (project / "photos/train/{braces}").mkdir(parents=True)  # which Snakemake would take for a wildcard
+    (project / "photos/train/bar").mkdir(exist_ok=True)
+    listing = "results/mine-images/images/photos.parquet"
+    done = snakemake(project, listing, "-n", "--configfile", "config/mine-images.yaml")
+    assert "input: photos, " in done.stdout and "photos/train/bar" in done.stdout, done.stdout
+    assert "braces" not in done.stdout
+    (project / "photos/train/{braces}").rmdir()
+
+
+def test_on_cards_each_run_asks_for_one(project):
+    done = snakemake(project, "-n", *TINY, "--config", "device=cuda", "scale=cluster")
+    assert done.stdout.count("gpu=1") == 4
+
+
+def test_the_papers_scale_is_planned_in_a_minute_without_torch(project):
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = snakemake(project, "-n", "--quiet", "rules", PYTHONPROFILEIMPORTTIME="1")
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stdout
+    imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", done.stdout, re.MULTILINE))
+    assert "snakemake" in imported and not imported & {"torch", "transformers", "tailprompt.train"}
+    assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 60
+    assert set(re.findall(r"^(train|score) +(\d+)$", done.stdout, re.MULTILINE)) == {
+        ("train", "4501"),
+        ("score", "4501"),
+    }
+
+
+def test_snakemakes_linter_has_no_complaint(project):
+    assert snakemake(project, "--lint").returncode == 0
