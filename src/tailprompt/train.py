@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt import adapter, backbones, data
@@ -39,7 +40,6 @@ from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, keyed, read_json, sha256, write_json
 from tailprompt.images import Images
 from tailprompt.loop import Progress, fit, predict
-from tailprompt.metrics import accuracy, macro_f1
 from tailprompt.objective import objective
 from tailprompt.outcome import (
     chosen_prompts,
@@ -254,8 +254,11 @@ def fit_model(
 
 def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    gold, predicted = labels.numpy(), logits.argmax(-1).numpy()
-    return {"accuracy": accuracy(gold, predicted), "f1": macro_f1(gold, predicted)}
+    predicted = logits.argmax(-1)
+    return {
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
+    }
 
 
 def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
