@@ -26,10 +26,11 @@ demo: .venv/.ready ## the demo scale from data to report, on two cores without n
 test: lint ## linters, then every test; those without their card or SLURM say so
 	$(BIN)/python -m pytest -rs -n $(CORES) --dist loadfile --no-loadscope-reorder
 
-lint: .venv/.ready ## ruff and snakefmt, changing nothing
+lint: .venv/.ready ## ruff, snakefmt and ty, changing nothing
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/snakefmt --check --compact-diff Snakefile workflow/rules
+	$(BIN)/ty check --quiet --python .venv
 
 format: .venv/.ready ## the same, mending what they can
 	$(BIN)/ruff check --fix .

@@ -159,6 +159,7 @@ def download(
     content is not the expected one.
     """
     part = path.with_name(f"{path.name}.part")
+    reason = ""
     for attempt in range(attempts):
         try:
             stream(url, part)
