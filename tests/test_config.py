@@ -182,6 +182,12 @@ def test_a_file_without_a_scale_does_not_mean_the_papers(root, tmp_path, text):
     assert config.load(values={"scale": "again"}, root=root)["make"] == {"glee": {}}
 
 
+def test_null_drops_a_paper_that_an_earlier_file_makes(root):
+    both = {"make": {"mine": {"tables": [], "figures": []}}}
+    assert "mine" in config.load(values=both, root=root)["make"]
+    assert config.load(values={"make": {**both["make"], "mine": None}}, root=root)["make"] == {"glee": {}}
+
+
 @pytest.mark.parametrize(
     "given, words",
     [

@@ -8,7 +8,7 @@ from scales import scale
 
 from tailprompt import __main__, blocks, plan
 from tailprompt.errors import BadInput
-from tailprompt.forecast import by_rule, forecast, stated
+from tailprompt.forecast import START, by_rule, forecast, stated
 
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
@@ -47,7 +47,7 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
     points = {point.dataset: point for point in blocks.all_points(demo)}
 
     def an_epoch(dataset):
-        seconds = by_rule(demo, points[dataset], Path("."))
+        seconds = by_rule(demo, points[dataset], Path(".")) - START
         return seconds / plan.settings(demo, points[dataset])["epochs"]
 
     assert an_epoch("prompts-single") / an_epoch("debian-topics@total=32") == pytest.approx(2400 / 32)

@@ -184,9 +184,19 @@ def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
     assert plan.form_of({}) == "ssc" and plan.form_of({"form": "mcc"}) == "mcc"
 
 
+def test_a_table_without_a_column_of_pairs_has_none():
+    with pytest.raises(BadInput, match="'own': form spc is of pairs; name the column: columns: {pair"):
+        plan.form_of({"name": "own", "form": "spc", "columns": {"text": "t"}})
+    with pytest.raises(BadInput, match=r"'{text} {pair} {mask}' has {pair}; allowed here: {text} and {mask}"):
+        checked("asks")
+    assert checked("asks", pair="p")
+
+
 def checked(method, **columns):
     mine = own(path="a.csv", language="en", template="{text} {mask}", columns=columns)
-    mine["methods"] = {**mine["methods"], "words": {**mine["methods"]["ft"], "pattern": "{text} is {mask}"}}
+    ft = mine["methods"]["ft"]
+    shown = {"words": "{text} is {mask}", "asks": "{text} {pair} {mask}"}
+    mine["methods"] = {**mine["methods"], **{name: {**ft, "pattern": text} for name, text in shown.items()}}
     return config.check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
 
 

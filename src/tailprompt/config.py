@@ -59,13 +59,21 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
         raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
     own = [*SHARED, *papers(root), *([] if given else [SCALE])]
     layers = [*((file, read(Path(root, file))) for file in own), *given, *line]
-    config = reduce(merge, (layer for _, layer in layers))
+    config = without_dropped(reduce(merge, (layer for _, layer in layers)))
     check(config, layers, str(Path(root, SCHEMAS)))
     check_names(config, layers)
     check_claims(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
     return config
+
+
+def without_dropped(config: dict) -> dict:
+    """The configuration without the papers whose `make` a later file sets to null."""
+    make = config.get("make")
+    if not isinstance(make, dict):
+        return config
+    return {**config, "make": {paper: limits for paper, limits in make.items() if limits is not None}}
 
 
 def papers(root: str | Path) -> list[str]:
@@ -245,7 +253,7 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
         check_image_model(settings, shape, row, where)
     else:
         check_length(settings, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
-        check_shown(settings, plan.form_of(plan.dataset_row(config, point.dataset)), where)
+        check_shown(settings, plan.dataset_row(config, point.dataset), where)
     words = settings.get("verbalizer")
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
@@ -280,9 +288,9 @@ def check_adapter(settings: dict, folder: Path, where: str) -> None:
         raise BadInput(f"{where} {folder} has no adapter_config.json; name a folder in peft's format")
 
 
-def check_shown(settings: dict, form: str, where: str) -> None:
-    """Raise BadInput where a run's input shows not all of a text: not its pair, or not its options."""
-    kind = settings["input"]
+def check_shown(settings: dict, row: dict, where: str) -> None:
+    """Raise BadInput where a run's input shows not all of a text, or what it does not have: pair, options."""
+    kind, form = settings["input"], plan.form_of(row)
     if form == "mcc" and kind != "formatted":
         raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
     if kind == "plain":
@@ -290,7 +298,8 @@ def check_shown(settings: dict, form: str, where: str) -> None:
     shown, place = template_of(settings), f"{where} template"
     if kind == "formatted":
         shown, place = pattern_in(settings, where), f"{where} pattern"
-    pieces(shown, paired=True, options=kind == "formatted", where=place)
+    paired = not plan.is_table(row) or "pair" in plan.columns_of(row)
+    pieces(shown, paired=paired, options=kind == "formatted", where=place)
     part = {"ssc": "text", "spc": "pair", "mcc": "choices"}[form]
     if f"{{{part}}}" not in shown:
         raise BadInput(f"{place} '{shown}' has no {{{part}}}, which its texts have; name it there")

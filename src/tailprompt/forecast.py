@@ -14,10 +14,11 @@ from tailprompt.files import read_json
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
 RULE = (
-    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card "
-    "or 0.05 on a CPU thread; early stopping would shorten it; rows of data not prepared yet are what a "
-    "row or its cut states, else the lines of its file, else 10,000"
+    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card or 0.05 on a CPU "
+    "thread, and 20 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
+    "not prepared yet are what a row or its cut states, else the lines of its file, else 10,000"
 )
+START = 20  # seconds
 ROWS = 10_000  # training rows where nothing else is known
 PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # files of a line a row
 
@@ -100,7 +101,8 @@ def by_rule(config: dict, point: plan.Point, root: Path) -> float:
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
     rows = stated(plan.dataset_row(config, point.dataset), root) if prepared is None else prepared
     tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
-    return 6 * parameters * tokens / (THREAD * config["threads"] if config["device"] == "cpu" else CARD)
+    speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
+    return START + 6 * parameters * tokens / speed
 
 
 def stated(row: dict, root: Path) -> int:

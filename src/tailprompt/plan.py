@@ -38,7 +38,7 @@ ALONE = {  # settings that only runs with this value of another read: others are
     "soft_scale": ("tuner", "soft_prompt"),
 }
 FORMS = {  # of the texts that a loader reads, where those of others may be any
-    "next_sentence_pair": "spc",
+    **dict.fromkeys(("msra", "next_sentence_pair"), "spc"),
     **dict.fromkeys(("race", "c3", "next_sentence_choice", "unified_choice"), "mcc"),
 }
 COME = {"spc": "in pairs", "mcc": "with options"}
@@ -253,8 +253,7 @@ def form_of(row: dict) -> str:
 
     Raises BadInput where its form says otherwise than its columns or its loader.
     """
-    files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
-    columns = {key for part in (row, *files) for key in part.get("columns", {})}
+    columns = columns_of(row)
     pair = "spc" if "pair" in columns else FORMS.get(row.get("loader"))
     found = "mcc" if "choices" in columns else pair
     stated = row.get("form", found or "ssc")
@@ -263,7 +262,22 @@ def form_of(row: dict) -> str:
             f"data set '{row['name']}': its texts come {COME[found]}, so its form is {found}, not {stated}; "
             "correct form in its row, or leave it out"
         )
+    if stated == "spc" and not found and is_table(row):
+        raise BadInput(
+            f"data set '{row['name']}': form spc is of pairs; name the column: columns: {{pair: ...}}"
+        )
     return stated
+
+
+def columns_of(row: dict) -> set[str]:
+    """What a data set's row takes from columns of its files, beside text and label."""
+    files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
+    return {key for part in (row, *files) for key in part.get("columns", {})}
+
+
+def is_table(row: dict) -> bool:
+    """Whether a data set is read from tables, which have the columns that its row names and no others."""
+    return row.get("loader", "table") == "table"
 
 
 def start_of(config: dict, point: Point) -> Point | None:

@@ -128,8 +128,9 @@ def user_files(wildcards):
 
 
 def corpus_input(wildcards):
-    """The plain text that a data set is made from, where the scale names it."""
-    return plan.dataset_row(config, wildcards.dataset).get("path", [])
+    """The plain text that a data set is made from, if it is made from one."""
+    row = plan.dataset_row(config, wildcards.dataset)
+    return row.get("path") or (corpus_named(row["corpus"]) if "corpus" in row else [])
 
 
 def prepared_row(wildcards):
@@ -209,22 +210,30 @@ def made_backbone(wildcards):
 
 def corpus_of(wildcards):
     """The raw data of a recipe, which the user names."""
-    key = plan.recipe_row(config, wildcards.recipe)["corpus"]
-    path = (config.get("corpora") or {}).get(key)
-    if not path:
-        raise BadInput(
-            f"recipe '{wildcards.recipe}' is made from corpora.{key}, which this scale leaves open; name it"
-        )
-    return path
+    return corpus_named(plan.recipe_row(config, wildcards.recipe)["corpus"])
+
+
+def corpus_named(key):
+    """The file or folder in `corpora`; else what Snakemake then says is missing, in the plan, without a traceback."""
+    return (config.get("corpora") or {}).get(key) or f"corpora.{key} (this scale leaves it open: name it)"
+
+
+def shipped_start(wildcards):
+    """The folder of the backbone that a recipe starts from, where that one ships; else None."""
+    start = plan.recipe_row(config, wildcards.recipe).get("start")
+    return config["backbones"].get(start, {}).get("path")
 
 
 def base_of(wildcards):
     """The recipe whose vocabulary and packed data a recipe takes: the one it starts from, or itself."""
-    return plan.recipe_row(config, wildcards.recipe).get("start", wildcards.recipe)
+    recipe = wildcards.recipe
+    return recipe if shipped_start(wildcards) else plan.recipe_row(config, recipe).get("start", recipe)
 
 
 def tokenizer_of(wildcards):
     """The tokenizer of a recipe for text."""
+    if shipped := shipped_start(wildcards):
+        return f"{shipped}/tokenizer.json"
     if "vocabulary" not in plan.recipe_row(config, base_of(wildcards)):
         return []
     return f"{plan.made_in(config, base_of(wildcards))}/vocabulary/tokenizer.json"
@@ -236,9 +245,10 @@ def packed_of(wildcards):
 
 
 def started_from(wildcards):
-    """The checkpoint that a recipe goes on from."""
+    """The checkpoint that a recipe goes on from: of the backbone that ships, else of the recipe."""
     start = plan.recipe_row(config, wildcards.recipe).get("start")
-    return f"{plan.made_in(config, start)}/model.safetensors" if start else []
+    folder = shipped_start(wildcards) or (start and plan.made_in(config, start))
+    return f"{folder}/model.safetensors" if folder else []
 
 
 def recipe_json(*keys):
