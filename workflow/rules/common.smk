@@ -124,13 +124,15 @@ def user_files(wildcards):
     row = prepared_row(wildcards)
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
+    if "corpus" in row and not any(paths):
+        paths = [corpus_named(row["corpus"])]
     return [path for path in [*paths, row.get("lexicon")] if path]
 
 
 def corpus_input(wildcards):
-    """The plain text that a data set is made from, if it is made from one."""
+    """The plain text that a data set is made from."""
     row = plan.dataset_row(config, wildcards.dataset)
-    return row.get("path") or (corpus_named(row["corpus"]) if "corpus" in row else [])
+    return row.get("path") or corpus_named(row["corpus"])
 
 
 def prepared_row(wildcards):

@@ -26,8 +26,8 @@ def score_bars(root: Path, spec: dict) -> Figure:
     for place, (method, look) in enumerate(methods):
         keys = [(dataset, method["name"]) for dataset in reports]
         at = np.arange(len(keys)) + (place - (len(methods) - 1) / 2) * width
-        bars = {"color": look["color"], "edgecolor": style.INK, "linewidth": 0.5, "capsize": 2}
-        bars["hatch"] = style.HATCHES[place]
+        ink = {"color": look["color"], "hatch": style.HATCHES[place], "edgecolor": style.INK}
+        bars = {**ink, "linewidth": 0.5, "capsize": 2}
         heights, errors = ([part.get(key, np.nan) for key in keys] for part in (mean, spread))
         axes.bar(at, heights, width, yerr=errors, label=style.title(method["title"]), **bars)
     axes.set_xticks(range(len(reports)), labels=[style.title(report["title"]) for report in reports.values()])
