@@ -124,15 +124,13 @@ def user_files(wildcards):
     row = prepared_row(wildcards)
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
-    if "corpus" in row and not any(paths):
-        paths = [corpus_named(row["corpus"])]
     return [path for path in [*paths, row.get("lexicon")] if path]
 
 
 def corpus_input(wildcards):
-    """The plain text that a data set is made from."""
+    """The plain text that a data set is made from, if it is made from one."""
     row = plan.dataset_row(config, wildcards.dataset)
-    return row.get("path") or corpus_named(row["corpus"])
+    return row.get("path") or (corpus_named(row["corpus"]) if "corpus" in row else [])
 
 
 def prepared_row(wildcards):
