@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jaxtyping
 import pytest
 import timm
 import torch
@@ -281,8 +282,10 @@ def test_five_crops_need_images_larger_than_they_are(zoom, size):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's compiler advises
 @pytest.mark.parametrize("settings", [{"tuner": "prompts"}, GROUPED])
-def test_compiled_blocks_compute_the_same(settings):
+def test_compiled_blocks_compute_the_same(settings, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # its checks cannot be compiled
     body, pixels = tuned(settings).cuda(), images(8).cuda()
     learned = [value for value in body.parameters() if value.requires_grad]
 
