@@ -1,6 +1,7 @@
 """The configuration is refused where it says what nobody reads, in one sentence with file and key."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,14 @@ def root(tmp_path_factory):
 def refused(root, given, *words):
     with pytest.raises(BadInput) as error:
         whole = config.load(values=given, root=root)
-        config.check_settings(whole, blocks.all_points(whole))
+        config.check_settings(whole, blocks.all_points(whole), root)
     message = str(error.value)
     assert "\n" not in message and all(word in message for word in words), message
+
+
+def accepted(root, given):
+    whole = config.load(values=given, root=root)
+    assert config.check_settings(whole, blocks.all_points(whole), root)
 
 
 @pytest.mark.parametrize("name", SCALES)
@@ -79,6 +85,7 @@ def test_later_wins_deeply_and_lists_are_replaced():
         ("papers: {mine: {tables: {table2: {choose: {values: ['1e-3']}}}}}", "'1e-3' is not a number"),
         ("papers: {glee: {tables: {table2: {metrics: [f2/all]}}}}", "'f2/all' is not .* as f1/all"),
         ("sets: {long_tailed: [cmidd]}", "'cmidd' in sets.long_tailed is none of the datasets; .*cmid"),
+        ("corpora: {txt: a.txt}", "'txt' in corpora is taken by no data set or recipe; taken: text"),
         ("sets: {long_tail: [cmid]}", "'long_tail' in sets is taken by no table.*; taken: .*long_tailed"),
         (
             "protocols: {glle: {seeds: [1], backbones: {}, settings: {}}}",
@@ -158,6 +165,15 @@ def test_later_wins_deeply_and_lists_are_replaced():
         (
             "papers: {glee: {figures: {figure1: {kind: weight_norms}}}}",
             "papers.glee.figures.figure1 lacks methods",
+        ),
+        (
+            "methods: {pt: {start: {folder: a, method: pt}}}",
+            "methods.pt.start: {.*} is not a folder alone, or the keys of a run alone",
+        ),
+        ("methods: {pt: {start: {folder: a, seed: 1}}}", "{.*} is not a folder alone, or the keys of a run"),
+        (
+            "methods: {pt: {start: {prompts: own, dataset: cmid}}}",
+            "pt.start.dataset: 'cmid' is not read beside prompts",
         ),
         ("methods: {prompt: {start: {method: promt}}}", "'promt' in methods.prompt.start.method is none of"),
     ],
@@ -407,10 +423,96 @@ def test_a_corpus_that_is_named_must_be_there(root):
         config.check_files(config.load(values={"corpora": {"text": "no.txt"}}, root=root))
 
 
-def test_a_run_begins_from_an_adapter_that_is_there_and_fits(root):
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"data_dir": "no/such"}, "data_dir no/such is no folder; correct it, or set data_dir: null"),
+        (
+            {"datasets": {"cmid": {"annotator": "model", "model": {"folder": "no/such"}}}},
+            "'cmid': there is no folder no/such; correct its model.folder",
+        ),
+        ({"datasets": {"cmid": {"root": "no/such"}}}, "there is no folder no/such; correct its root"),
+    ],
+)
+def test_a_folder_of_data_that_is_named_must_be_there(root, given, said):
+    (root / "cmid.csv").touch()
+    with pytest.raises(BadInput, match=said):
+        config.check_files(config.load(values=given, root=root), root)
+
+
+def test_the_folder_of_a_backbone_that_a_run_takes_must_be_there(root):
+    absent = {"bert-mini": {"path": "no/such"}}
+    accepted(root, {"backbones": absent})  # no run takes it
+    here = {"backbones": absent, "protocols": {"glee": {"backbones": {"zh": "bert-mini"}}}}
+    refused(root, here, "backbone 'bert-mini': there is no folder no/such; correct its path in its row")
+
+
+@pytest.fixture
+def adapter(root, tmp_path):
+    """Write what peft says of an adapter, and give a scale that begins from it on bert-mini, 256 wide."""
+
+    def written(**stated):
+        stated = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 100, "token_dim": 256, **stated}
+        (tmp_path / "adapter_config.json").write_text(json.dumps(stated))
+        (tmp_path / "adapter_model.safetensors").touch()
+        begun = {"pt": {"start": {"folder": str(tmp_path)}}}
+        return {"methods": begun, "protocols": {"glee": {"backbones": {"zh": "bert-mini"}}}}
+
+    return written
+
+
+def test_a_run_begins_from_an_adapter_that_is_there(root, adapter, tmp_path):
     begun = {"start": {"folder": "no-such-folder"}}
     refused(root, {"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")
     refused(root, {"methods": {"pt": begun}}, "no-such-folder has no adapter_config.json; name a folder")
+    given = adapter()
+    (tmp_path / "adapter_model.safetensors").unlink()
+    refused(root, given, "has no adapter_model.safetensors; name a folder in peft's format")
+    (tmp_path / "adapter_config.json").write_text("{")
+    (tmp_path / "adapter_model.safetensors").touch()
+    refused(root, given, "adapter_config.json is not JSON")
+
+
+@pytest.mark.parametrize(
+    "stated, said",
+    [
+        ({"peft_type": "LORA"}, "has peft_type 'LORA', not 'PROMPT_TUNING'; a run begins from a prompt of"),
+        ({"num_virtual_tokens": 20}, "has num_virtual_tokens 20, not 100; "),
+        ({"num_virtual_tokens": None}, "has num_virtual_tokens None, not 100; "),
+        ({"token_dim": 768}, "has token_dim 768, not 256; "),
+    ],
+)
+def test_a_run_begins_from_an_adapter_of_its_kind_length_and_width(root, adapter, stated, said):
+    refused(root, adapter(**stated), "pt on cmid under glee: ", said)
+
+
+def test_an_adapter_that_fits_is_taken_and_a_width_that_no_one_states_yet_is_the_jobs_to_check(root, adapter):
+    accepted(root, adapter())
+    accepted(root, adapter(token_dim=None))
+    accepted(root, {"methods": adapter(token_dim=768)["methods"]})  # on a backbone not downloaded yet
+
+
+def with_options(**row):
+    """A scale whose pt shows the classes of cmid as options."""
+    return {"methods": {"pt": {"pattern": "{text} {choices} {mask}"}}, "datasets": {"cmid": row}}
+
+
+def test_options_are_of_a_language_that_has_letters_for_them(root):
+    accepted(root, with_options())
+    french = {"protocols": {"glee": {"backbones": {"fr": "bert-base-chinese"}}}}
+    said = "pt on cmid under glee: pattern '{text} {choices} {mask}': unknown language of options 'fr'"
+    refused(root, with_options(language="fr") | french, said, "known: en, zh")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_verbalizer_has_no_more_classes_than_options_have_letters(root, tmp_path, language):
+    words, here = tmp_path / "words.csv", {"protocols": {"glee": {"backbones": {"en": "bert-mini"}}}}
+    given = with_options(language=language, verbalizer=str(words)) | here
+    rows = ["label,words\n", *(f'"class\n{n}",word {n}\n\n' for n in range(17))]
+    words.write_text("".join(rows[:-1]))
+    accepted(root, given)
+    words.write_text("".join(rows))
+    refused(root, given, "pt on cmid under glee: pattern", "letters up to", "16; the classes are 17")
 
 
 def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):

@@ -75,6 +75,21 @@ def test_rows_not_prepared_yet_are_what_is_stated_or_the_lines_of_the_file(tmp_p
     assert stated({**row, "cut": cut}, tmp_path) == rows
 
 
+@pytest.mark.parametrize("place, cut, rows", [("", {}, 7), ("train", {}, 7), ("", {"total": 3}, 3)])
+def test_ones_own_images_not_decoded_yet_are_the_files_of_their_folder_for_training(
+    tmp_path, place, cut, rows
+):
+    for number in range(7):
+        (tmp_path / place / f"a/{number % 2}").mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / f"a/{number % 2}/{number}.png").touch()
+    if place:
+        (tmp_path / "test/a").mkdir(parents=True)
+        (tmp_path / "test/a/8.png").touch()
+    row = {"loader": "image_folder", "root": str(tmp_path), "cut": cut}
+    assert stated(row, tmp_path) == rows
+    assert stated({**row, "root": "absent", "cut": {}}, tmp_path) == 10_000
+
+
 def test_a_run_with_other_settings_is_not_done(tmp_path):
     demo = scale("demo")
     run = tmp_path / "results/demo/runs" / blocks.all_points(demo)[0].path

@@ -182,12 +182,39 @@ def test_an_earlier_answer_is_replaced_and_that_is_said(runs, rows, monkeypatch,
     assert ["in place of the file" in each.err for each in said] == [False, True]
 
 
+@pytest.mark.parametrize("name", ["predictions.parquet", "features.parquet", "curve.csv", "run.json"])
+def test_files_of_a_run_are_never_written_over(runs, rows, name):
+    for folder in (runs["prompt"], runs["tau"]):
+        before = (folder / name).read_bytes()
+        refused([name], runs["prompt"], rows, out=folder / name)
+        assert (folder / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_only_an_earlier_answer_is_replaced(runs, rows, tmp_path, suffix):
+    out, table = tmp_path / f"out.{suffix}", pd.read_csv(rows)
+    for _ in range(2):
+        run(runs["prompt"], rows, out=out)
+    predict.WRITERS[suffix](table.assign(prediction="law"), out)
+    said = ["was not written by tailprompt predict (it has no columns prediction and probability); name"]
+    refused(said, runs["prompt"], rows, out=out)
+    out.write_bytes(b"\xff\xfe of another kind")
+    refused(said, runs["prompt"], rows, out=out)
+    refused(said, runs["prompt"], rows, out=rows)
+
+
 def test_rows_in_chunks_are_rows_in_one(runs, rows, tmp_path, monkeypatch):
     whole = pd.read_csv(run(runs["prompt"], rows))
     monkeypatch.setattr(predict, "CHUNK", 5)
     parts = pd.read_csv(run(runs["prompt"], rows, out=tmp_path / "parts.csv"))
     assert parts.prediction.equals(whole.prediction)
     assert (parts.probability - whole.probability).abs().max() < 1e-4
+
+
+def test_outside_the_projects_folder_the_folder_to_go_to_is_said(runs, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = "which is not there from", "run tailprompt predict in the project's folder"
+    refused([f"{runs['prompt']} needs its backbone workflow/", *said], runs["prompt"], rows)
 
 
 def test_a_run_moved_elsewhere_predicts_without_data_or_config(runs, rows, tmp_path):
@@ -281,9 +308,6 @@ def test_a_place_that_cannot_be_written_shows_before_the_model_is_loaded(runs, r
 def test_bad_places_are_one_sentence_before_anything_is_read(runs, rows, tmp_path):
     refused(["there is no file"], runs["prompt"], tmp_path / "none.csv")
     refused(["unknown file format", "'xlsx'", "jsonl"], runs["prompt"], rows, out=tmp_path / "a.xlsx")
-    refused(["name another file"], runs["prompt"], rows, out=rows)
-    inside = runs["prompt"] / "predictions.parquet"
-    refused(["is a file of the run itself; name another"], runs["prompt"], rows, out=inside)
     refused(["single texts; leave out --pair"], runs["prompt"], rows, pair="id")
     refused(["has no column 'pair'", "--pair"], runs["pair"], rows)
     refused(["rows of text and pair; leave out --choices"], runs["pair"], rows, choices=["id"])

@@ -6,6 +6,7 @@ key; a list is replaced whole.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, reduce
@@ -18,8 +19,8 @@ from jsonschema.exceptions import best_match
 
 from tailprompt import blocks, plan, quotas, recipes, tuning
 from tailprompt.errors import BadInput, known
-from tailprompt.files import keyed, read_json
-from tailprompt.patterns import pattern_of
+from tailprompt.files import keyed, read_json, reading
+from tailprompt.patterns import has_choices, letters_of, pattern_of
 from tailprompt.schemas import read, sentence, unknown, validator
 from tailprompt.template import pieces, template_of
 
@@ -49,6 +50,11 @@ ROWS = {  # where the row lies that a key names
     "sets": "sets",
     "than": "methods",
     "trained_on": "datasets",
+}
+TAKERS = {  # of the names that a scale gives
+    "protocols": "table, figure or start",
+    "sets": "table, figure or start",
+    "corpora": "data set or recipe",
 }
 
 
@@ -115,8 +121,10 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
 
 
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first name that no row has, and at a set, protocol or method without use."""
-    taken: dict[str, set[str]] = {"protocols": set(), "sets": set()}
+    """Raise BadInput at the first name that no row has, and at a name or method that nothing takes."""
+    made = [*config["datasets"].values(), *config["pretraining"].values()]
+    corpora = {row["corpus"] for row in made if "corpus" in row}
+    taken: dict[str, set[str]] = {"protocols": set(), "sets": set(), "corpora": corpora}
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
         rows = set(reduce(lambda part, key: part.get(key, {}), registry.split(":"), config))
@@ -131,10 +139,10 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
             if not {method, plan.parse(method)[0]} & listed:
                 place = f"{origin(layers, ['protocols', name, 'methods'])}: '{method}' in protocols.{name}"
                 raise BadInput(f"{place}.methods is in no table or figure of {name}; there: {known(listed)}")
-    for registry in ("protocols", "sets"):
-        for name in sorted(config[registry].keys() - taken[registry]):
+    for registry, takers in TAKERS.items():
+        for name in sorted(config.get(registry, {}).keys() - taken[registry]):
             place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
-            raise BadInput(f"{place} is taken by no table, figure or start; taken: {known(taken[registry])}")
+            raise BadInput(f"{place} is taken by no {takers}; taken: {known(taken[registry])}")
 
 
 def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
@@ -204,7 +212,10 @@ def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
-    """Raise BadInput at the first corpus, or data set of the scale, whose own file or folder is absent."""
+    """Raise BadInput where data_dir, a corpus, or a file or folder of a data set of the scale is absent."""
+    data_dir = config.get("data_dir")
+    if data_dir and not Path(root, data_dir).is_dir():
+        raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
     for name, path in (config.get("corpora") or {}).items():
         if path and not Path(root, path).exists():
             raise BadInput(f"corpora.{name}: there is no {path}; correct the path")
@@ -216,10 +227,12 @@ def check_files(config: dict, root: str | Path = ".") -> None:
         absent = [path for path in paths if path and not Path(root, path).is_file()]
         if absent:
             raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
-        if "root" in row and not Path(root, row["root"]).is_dir():
-            raise BadInput(
-                f"data set '{name}': there is no folder {row['root']}; correct its root in its row"
-            )
+        folders = {"root": row.get("root"), "model.folder": row.get("model", {}).get("folder")}
+        for key, folder in folders.items():
+            if folder and not Path(root, folder).is_dir():
+                raise BadInput(
+                    f"data set '{name}': there is no folder {folder}; correct its {key} in its row"
+                )
 
 
 def check_settings(
@@ -243,11 +256,7 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
     if error:
         raise BadInput(f"{where} {sentence(error)}")
     row, kind = config["backbones"][point.backbone], settings["input"]
-    if row["family"] not in READERS[kind]:
-        raise BadInput(
-            f"{where} backbone '{point.backbone}' is of the family {row['family']}; "
-            f"it needs one of {known(READERS[kind])}"
-        )
+    check_backbone(row, point.backbone, kind, root, where)
     shape = shape_of(config, row, root)
     if kind == "pixels":
         check_image_model(settings, shape, row, where)
@@ -257,9 +266,22 @@ def check_run(config: dict, point: plan.Point, settings: dict, rules, root: str 
     words = settings.get("verbalizer")
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
+    if kind == "formatted":
+        check_letters(settings, Path(root, words) if words else None, where)
     plan.check_start(config, point)
     if folder := (settings["start"] or {}).get("folder"):
-        check_adapter(settings, Path(root, folder), where)
+        check_adapter(settings, shape, Path(root, folder), where)
+
+
+def check_backbone(row: dict, name: str, kind: str, root: str | Path, where: str) -> None:
+    """Raise BadInput where a backbone does not take a run's input, or its own folder is absent."""
+    if row["family"] not in READERS[kind]:
+        raise BadInput(
+            f"{where} backbone '{name}' is of the family {row['family']}; "
+            f"it needs one of {known(READERS[kind])}"
+        )
+    if "path" in row and not Path(root, row["path"]).is_dir():
+        raise BadInput(f"backbone '{name}': there is no folder {row['path']}; correct its path in its row")
 
 
 def check_image_model(settings: dict, shape: dict, row: dict, where: str) -> None:
@@ -280,12 +302,27 @@ def check_length(settings: dict, positions: float, where: str) -> None:
         raise BadInput(f"{where} has {positions} positions, fewer than {wanted}; lower {' or '.join(told)}")
 
 
-def check_adapter(settings: dict, folder: Path, where: str) -> None:
-    """Raise BadInput where a run cannot begin from an adapter: there is none, or it has no soft prompt."""
+def check_adapter(settings: dict, shape: dict, folder: Path, where: str) -> None:
+    """Raise BadInput where a run cannot begin from an adapter: there is none, or of another kind or shape.
+
+    Its width is compared where both say theirs.
+    """
     if settings["tuner"] != "soft_prompt":
         raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {settings['tuner']}")
-    if not (folder / "adapter_config.json").is_file():
-        raise BadInput(f"{where} {folder} has no adapter_config.json; name a folder in peft's format")
+    for file in ("adapter_config.json", "adapter_model.safetensors"):
+        if not (folder / file).is_file():
+            raise BadInput(f"{where} {folder} has no {file}; name a folder in peft's format")
+    stated = read_json(folder / "adapter_config.json", "peft_type", "num_virtual_tokens")
+    wanted = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": settings["soft_length"]}
+    width = shape.get("hidden_size", shape.get("d_model"))
+    if width and stated.get("token_dim"):
+        wanted["token_dim"] = width
+    for key, value in wanted.items():
+        if stated[key] != value:
+            raise BadInput(
+                f"{where} {folder} has {key} {stated[key]!r}, not {value!r}; a run begins from a prompt of "
+                "peft's PROMPT_TUNING, as long as soft_length and as wide as its backbone"
+            )
 
 
 def check_shown(settings: dict, row: dict, where: str) -> None:
@@ -303,6 +340,26 @@ def check_shown(settings: dict, row: dict, where: str) -> None:
     part = {"ssc": "text", "spc": "pair", "mcc": "choices"}[form]
     if f"{{{part}}}" not in shown:
         raise BadInput(f"{place} '{shown}' has no {{{part}}}, which its texts have; name it there")
+
+
+def check_letters(settings: dict, words: Path | None, where: str) -> None:
+    """Raise BadInput where a pattern shows options in a language that has no letters for so many.
+
+    words: a verbalizer's file, with a line for each class; where there is none, the job counts the classes.
+    """
+    shown = pattern_in(settings, where)
+    if not has_choices(shown):
+        return
+    try:
+        letters_of(settings["language"], classes_in(words) if words else 0, "the classes")
+    except BadInput as wrong:
+        raise BadInput(f"{where} pattern '{shown}': {wrong}") from None
+
+
+def classes_in(words: Path) -> int:
+    """How many classes a verbalizer's file has."""
+    with reading(words), open(words, encoding="utf-8-sig", newline="") as file:
+        return sum(1 for cells in csv.reader(file) if cells) - 1
 
 
 def pattern_in(settings: dict, where: str) -> str:

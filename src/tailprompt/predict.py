@@ -45,7 +45,6 @@ from tailprompt.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once
-OF_RUNS = ("predictions.parquet", "features.parquet", "scores.parquet", "curve.csv")  # never written over
 HINT = "state its encoding with --encoding"
 
 
@@ -239,11 +238,9 @@ def predict_file(
     writer = named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
     if not file.exists():
         raise BadInput(f"there is no file {file}")
-    if out.resolve() == file.resolve():
-        raise BadInput(f"--out is {file} itself; name another file")
-    if out.resolve() in {run.resolve() / name for name in OF_RUNS}:
-        raise BadInput(f"--out {out} is a file of the run itself; name another file")
+    check_out(out)
     about = record(run)
+    check_place(about, run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
     table, examples = read(about, run, file, given, encoding)
@@ -257,6 +254,29 @@ def predict_file(
             writer(with_predictions(table, logits, classes), temporary)
         except (ValueError, TypeError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
+
+
+def check_out(out: Path) -> None:
+    """Raise BadInput where a file is there and holds no predictions of this stage; a run's have others."""
+    try:
+        ours = not out.is_file() or {*RANKS[0]} <= {*rows(out, "utf-8", hint=HINT)}
+    except BadInput:
+        ours = False
+    if not ours:
+        raise BadInput(
+            f"{out} was not written by tailprompt predict (it has no columns {' and '.join(RANKS[0])}); "
+            "name another file with --out"
+        )
+
+
+def check_place(about: dict, run: Path) -> None:
+    """Raise BadInput where the folder of a run's backbone is not there: it is told from the project's."""
+    path = about["backbone"].get("path")
+    if path and not Path(path).is_dir():
+        raise BadInput(
+            f"{run} needs its backbone {path}, which is not there from {Path.cwd()}; "
+            "run tailprompt predict in the project's folder"
+        )
 
 
 def beside(file: Path) -> Path:
@@ -279,7 +299,7 @@ def main() -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        help="file to write, in place of one that is there (default: FILE's name + .predictions.csv)",
+        help="file to write, in place of earlier predictions alone (default: FILE's name + .predictions.csv)",
     )
     parser.add_argument("--text", help="the column with the text (text)")
     parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
