@@ -12,7 +12,9 @@ import json
 import os
 import re
 import time
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -75,89 +77,65 @@ AFTER = ("tau", "keep", "start")
 OF_IMAGES = ("compile", "key_weight", "key_scaled", "head_start", "augment", "crop_scale", "flip", "mixup")
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared data set as a run reads it. words: each class's, in class order."""
+
+    path: Path
+    table: pd.DataFrame
+    classes: list[str]
+    words: dict[str, str]
+
+    @cached_property
+    def parts(self) -> dict[str, pd.DataFrame]:
+        """The rows of each split."""
+        return {split: self.table[self.table["split"] == split] for split in ("train", "dev", "test")}
+
+
 def train(
     root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None
 ) -> None:
     """Train `point` and write its folder."""
     folder, begun = root / "runs" / point.path, time.monotonic()
-    path = root / "data" / f"{point.dataset}.parquet"
+    prepared = read(root / "data" / f"{point.dataset}.parquet", settings)
+    torch.manual_seed(point.seed)
+    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
+    model = begun_model(backbone, settings, prepared, start)
+    pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
+    view = partial(
+        examples_of, backbone=backbone, settings=settings, words=prepared.words, pixels=pixels, device=device
+    )
+    splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
+    as_judged = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
+    to_device(model, settings, device)
+    if settings.get("head_start") == "class_means" and not start:
+        start_from_means(model, as_judged())
+    key = json.dumps([settings, row, prepared.words, sha256(prepared.path)], sort_keys=True)
+    progress = fit_model(model, splits, prepared.classes, settings, point, folder, key)
+    logits, tau = predicted(model, splits, settings)
+    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
+    features = asked_features(model, splits["test"], as_judged, prepared.classes, settings)
+    write_features(folder / "features.parquet", features)
+    write_weights(folder / "weights.safetensors", model, settings)
+    write_curve(folder / "curve.csv", progress)
+    about = {"point": vars(point), "settings": settings, "backbone": row}
+    about |= about_data(prepared, splits) | about_size(model)
+    about |= about_training(progress, settings, dev_scores(logits, splits), tau)
+    about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
+    write_json(folder / "run.json", about)
+    (folder / "state.pt").unlink(missing_ok=True)
+
+
+def read(path: Path, settings: dict) -> Prepared:
+    """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
     table, classes = data.read(path)
     if absent := set(settings.get("features", [])) - set(classes):
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
-    words = class_words(classes, settings.get("verbalizer"))
-    parts = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
-    check_dev(settings, {split: len(part) for split, part in parts.items()}, path)
-    torch.manual_seed(point.seed)
-    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
-    source = settings.get("verbalizer") or f"class names of {path}"
-    scored = word_ids(words, backbone, settings, source=source)
-    texts = () if isinstance(backbone, VisionBackbone) else parts["train"]["text"].tolist()
-    model = compose(backbone, settings, words=scored, texts=texts)
-    if start:
-        load_trained(model, start, new=model.new(tuned=tuned(start)))
-    pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
-    view = partial(
-        examples_of, backbone=backbone, settings=settings, words=words, pixels=pixels, device=device
-    )
-    splits = {split: view(part, training=split == "train") for split, part in parts.items()}
-    model.to(device)
-    if settings.get("compile") and device.type == "cuda":
-        model.body.compile_blocks()
-    if settings.get("head_start") == "class_means" and not start:
-        start_from_means(model, view(parts["train"], training=False))
-    key = json.dumps([settings, row, words, sha256(path)], sort_keys=True)
-    learns = bool(len(parts["train"]))  # a data set for test alone judges the run it starts from
-    progress = fit_model(model, splits, classes, settings, point, folder, key) if learns else Progress()
-    logits = {
-        split: predict(model, splits[split], precision=settings["precision"])
-        for split in ("dev", "test")
-        if len(splits[split])
-    }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings)
-    logits = {split: rescaled(model, value, tau) for split, value in logits.items()}
-    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
-    asked = [classes.index(name) for name in settings.get("features", [])]
-    shown = features_of(model, splits["test"], "test", asked)
-    if settings.get("vectors"):
-        seen = {"train": view(parts["train"], training=False), "test": splits["test"]}
-        every = range(len(classes))
-        shown = pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
-    write_features(folder / "features.parquet", shown)
-    write_weights(folder / "weights.safetensors", model, settings)
-    write_curve(folder / "curve.csv", progress)
-    about = {
-        "point": vars(point),
-        "settings": settings,
-        "backbone": row,
-        "classes": classes,
-        "words": words,
-        "data": {
-            "path": str(path),
-            "sha256": sha256(path),
-            "rows": {split: len(part) for split, part in splits.items()},
-            "pair": "pair" in table,
-            "choices": "choices" in table,
-            **decoding(path, table),
-        },
-        "truncated": {split: part.truncated for split, part in splits.items()},
-        "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
-        "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
-        "total": sum(value.numel() for value in model.parameters()),
-        "steps": progress.step,
-        "best_step": progress.best_step,
-        "selection_split": "none" if settings["select"] == "last" else "dev",
-        "dev": judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {},
-        "tau": tau,
-        "micro_batch": progress.micro,
-        "training_seconds": round(progress.seconds, 2),
-        "seconds": round(time.monotonic() - begun, 2),
-        **({"device_map": backbone.device_map} if getattr(backbone, "device_map", None) else {}),
-        **surroundings(device),
-    }
-    write_json(folder / "run.json", about)
-    (folder / "state.pt").unlink(missing_ok=True)
+    prepared = Prepared(path, table, classes, class_words(classes, settings.get("verbalizer")))
+    check_dev(settings, {split: len(part) for split, part in prepared.parts.items()}, path)
+    return prepared
 
 
 def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
@@ -169,6 +147,31 @@ def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
         raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
 
 
+def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
+    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
+    if verbalizer is None:
+        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
+    table = data.read_words(Path(verbalizer))
+    words = dict(zip(table["label"], table["words"], strict=True))
+    missing = [name for name in classes if not words.get(name)]
+    if missing:
+        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
+    return {name: words[name] for name in classes}
+
+
+def begun_model(
+    backbone: backbones.Backbone | VisionBackbone, settings: dict, prepared: Prepared, start: Path | None
+) -> Model | ImageModel:
+    """The model of a run as it begins: with the weights of the run at `start`, where there is one."""
+    source = settings.get("verbalizer") or f"class names of {prepared.path}"
+    words = word_ids(prepared.words, backbone, settings, source=source)
+    texts = () if isinstance(backbone, VisionBackbone) else prepared.parts["train"]["text"].tolist()
+    model = compose(backbone, settings, words=words, texts=texts)
+    if start:
+        load_trained(model, start, new=model.new(tuned=tuned(start)))
+    return model
+
+
 def tuned(run: Path) -> bool:
     """Whether a run's body may not be the checkpoint's: it learned there, or in a run before.
 
@@ -178,11 +181,6 @@ def tuned(run: Path) -> bool:
         return False
     settings = read_json(run / "run.json", "settings")["settings"]
     return settings["tuner"] == "full" or bool(settings["start"])
-
-
-def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
-    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
-    return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
 
 
 def examples_of(
@@ -201,6 +199,13 @@ def examples_of(
     return encode_rows(part, backbone, settings, words=words).to(device)
 
 
+def to_device(model: Model | ImageModel, settings: dict, device: torch.device) -> None:
+    """Move the model, and compile its blocks where the settings say so and there is a card."""
+    model.to(device)
+    if settings.get("compile") and device.type == "cuda":
+        model.body.compile_blocks()
+
+
 @torch.no_grad()
 def start_from_means(model: ImageModel, examples: Images) -> None:
     """Give each class's vector in the head the direction of the mean feature of its examples.
@@ -213,18 +218,6 @@ def start_from_means(model: ImageModel, examples: Images) -> None:
         vectors[label] = torch.nn.functional.normalize(features[labels == label].mean(0), dim=0)
 
 
-def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
-    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
-    if verbalizer is None:
-        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
-    table = data.read_words(Path(verbalizer))
-    words = dict(zip(table["label"], table["words"], strict=True))
-    missing = [name for name in classes if not words.get(name)]
-    if missing:
-        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
-    return {name: words[name] for name in classes}
-
-
 def fit_model(
     model: Model | ImageModel,
     splits: dict[str, Examples | Images],
@@ -234,7 +227,12 @@ def fit_model(
     folder: Path,
     key: str,
 ) -> Progress:
-    """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from."""
+    """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from.
+
+    A data set for test alone judges the run it starts from.
+    """
+    if not len(splits["train"]):
+        return Progress()
     others = settings.get("decoding") == "open"  # one column more, of no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
     return fit(
@@ -252,13 +250,17 @@ def fit_model(
     )
 
 
-def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    predicted = logits.argmax(-1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
+def predicted(
+    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict
+) -> tuple[dict[str, Tensor], float]:
+    """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
+    logits = {
+        split: predict(model, splits[split], precision=settings["precision"])
+        for split in ("dev", "test")
+        if len(splits[split])
     }
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings)
+    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
 def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
@@ -268,6 +270,89 @@ def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor,
         return taus[0]
     scores = [judge(rescaled(model, logits, tau), labels)[settings["select"]] for tau in taus]
     return taus[int(np.argmax(scores))]
+
+
+def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
+    predicted = logits.argmax(-1)
+    return {
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
+    }
+
+
+def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
+    """The scores on dev, where there is one."""
+    return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
+
+
+def asked_features(
+    model: Model | ImageModel,
+    test: Examples | Images,
+    as_judged: Callable[[], Examples | Images],
+    classes: list[str],
+    settings: dict,
+) -> pd.DataFrame:
+    """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
+
+    as_judged: makes the training examples as dev and test are seen, without augmentation.
+    """
+    if settings.get("vectors"):
+        seen = {"train": as_judged(), "test": test}
+        every = range(len(classes))
+        return pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
+    return features_of(model, test, "test", [classes.index(name) for name in settings.get("features", [])])
+
+
+def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
+    """What run.json says of the data."""
+    path, table = prepared.path, prepared.table
+    return {
+        "classes": prepared.classes,
+        "words": prepared.words,
+        "data": {
+            "path": str(path),
+            "sha256": sha256(path),
+            "rows": {split: len(part) for split, part in splits.items()},
+            "pair": "pair" in table,
+            "choices": "choices" in table,
+            **decoding(path, table),
+        },
+        "truncated": {split: part.truncated for split, part in splits.items()},
+    }
+
+
+def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
+    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
+    return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
+
+
+def about_size(model: Model | ImageModel) -> dict[str, int]:
+    """What run.json says of the model: numbers that learn, of them the head's, and all."""
+    return {
+        "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
+        "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
+        "total": sum(value.numel() for value in model.parameters()),
+    }
+
+
+def about_training(progress: Progress, settings: dict, dev: dict[str, float], tau: float) -> dict:
+    """What run.json says of training and of what was chosen. dev: the scores on it."""
+    return {
+        "steps": progress.step,
+        "best_step": progress.best_step,
+        "selection_split": "none" if settings["select"] == "last" else "dev",
+        "dev": dev,
+        "tau": tau,
+        "micro_batch": progress.micro,
+        "training_seconds": round(progress.seconds, 2),
+    }
+
+
+def about_cards(backbone: backbones.Backbone | VisionBackbone) -> dict:
+    """What run.json says of a backbone that lies over several cards: which part lies where."""
+    placed = getattr(backbone, "device_map", None)
+    return {"device_map": placed} if placed else {}
 
 
 def repeatable(threads: int) -> None:
