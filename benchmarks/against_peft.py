@@ -24,8 +24,9 @@ from torch.nn.functional import cross_entropy
 from transformers import T5ForConditionalGeneration
 
 from tailprompt import backbones, blocks, data
-from tailprompt.compose import compose, encode_rows
+from tailprompt.compose import compose
 from tailprompt.config import load
+from tailprompt.examples import encode_rows
 from tailprompt.loop import fit
 from tailprompt.samplers import shuffled
 

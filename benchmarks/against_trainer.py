@@ -26,8 +26,9 @@ from transformers import (
 )
 
 from tailprompt import backbones, blocks, data, plan
-from tailprompt.compose import compose, encode_rows
+from tailprompt.compose import compose
 from tailprompt.config import load
+from tailprompt.examples import encode_rows
 from tailprompt.loop import fit
 from tailprompt.samplers import shuffled
 

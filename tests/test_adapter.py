@@ -10,10 +10,11 @@ from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from tailprompt import adapter, backbones
-from tailprompt.compose import compose, load_trained
+from tailprompt.compose import compose
 from tailprompt.errors import BadInput
 from tailprompt.export import export
 from tailprompt.tuners.soft import SoftPrompted
+from tailprompt.weights import load_trained
 
 SHIPPED = "workflow/resources/backbones"
 KINDS = {"t5": AutoModelForSeq2SeqLM, "bert": AutoModelForMaskedLM}

@@ -6,8 +6,9 @@ from safetensors.torch import save_file
 from tiny_vit import DEPTH, SETTINGS, SIZE, WIDTH, images, vit
 
 from tailprompt.backbones import VisionBackbone
-from tailprompt.compose import SETTINGS_OF_IMAGES, compose, load_trained
+from tailprompt.compose import SETTINGS_OF_IMAGES, compose
 from tailprompt.errors import BadInput
+from tailprompt.weights import load_trained
 
 HEAD = {"head": "predictor", "dropout": 0.0, "predictor": "cosine", "logit_scale": 20.0}
 PHASE_1 = {**SETTINGS, **HEAD, "length": 3, "eta": 0.0, "eta_bias": False}

@@ -19,8 +19,8 @@ ORDER = [  # a line may import from the lines above it, and a package from itsel
     "vocabulary",
     "config forecast tuners",
     "heads claims loop parameters formats",
-    "compose objective figures tables",
-    "outcome",
+    "compose examples objective figures tables",
+    "outcome weights",
     "draw export predict pretrain tabulate train",
     "__main__",
 ]

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
 from tailprompt import backbones, placement
-from tailprompt.compose import compose, encode_rows, word_ids
+from tailprompt.compose import compose
 from tailprompt.errors import BadInput
+from tailprompt.examples import encode_rows, word_ids
 from tailprompt.loop import fit, predict
 from tailprompt.objective import objective
 from tailprompt.plan import Point

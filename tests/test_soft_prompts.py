@@ -9,8 +9,9 @@ from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
 
 from tailprompt import backbones
-from tailprompt.compose import NEVER, compose, encode_rows, word_ids
+from tailprompt.compose import NEVER, compose
 from tailprompt.errors import BadInput
+from tailprompt.examples import encode_rows, word_ids
 from tailprompt.objective import objective
 from tailprompt.tuners.soft import FREQUENT, SoftPrompted, soft_prompt, top_words
 

@@ -1,29 +1,22 @@
-"""A backbone, a tuner and a head by name become one model, and rows its input: where concepts meet.
+"""A backbone, a tuner and a head by name become one model: where concepts meet.
 
-Training and prediction both build here what a run's settings say.
+Training and prediction both build here what a run's settings say; `examples` makes its input, `weights`
+writes and reads what it learned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tailprompt import adapter, formats, images, tuning
+from tailprompt import tuning
 from tailprompt.backbones import Backbone, VisionBackbone, sentinel
-from tailprompt.encode import Examples, encode, encode_words
-from tailprompt.errors import BadInput, named
-from tailprompt.files import keyed, read_json, reading
+from tailprompt.errors import named
 from tailprompt.heads import Linear, Predictor, Verbalizer, scale_by_norm
-from tailprompt.images import Images
-from tailprompt.patterns import pattern_of
-from tailprompt.plan import keeping
-from tailprompt.template import template_of
+from tailprompt.images import VIEWS
 from tailprompt.tuners.soft import SoftPrompted, soft_prompt
 from tailprompt.tuners.vision import prompted
 
@@ -31,8 +24,6 @@ from tailprompt.tuners.vision import prompted
 SETTINGS = ("input", "template", "max_length", "tuner", "head", "eta", "eta_bias", "start", "precision")
 FORMATTED = ("pattern", "form", "language", "decoding", "sentinel_loss")  # and where input is formatted
 SOFT = ("soft_length", "soft_init", "soft_scale")  # and where tuner is soft_prompt
-VIEWS = ("test_zoom", "views")
-VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
 HEAD_OF_IMAGES = ("dropout", "predictor", "logit_scale")
 SETTINGS_OF_IMAGES = (
     *tuning.SETTINGS,
@@ -40,8 +31,6 @@ SETTINGS_OF_IMAGES = (
     *VIEWS,
     *("head", "eta", "eta_bias", "start", "precision"),
 )
-
-
 NEVER = -1e4  # the logit of an option that is not there: no probability, and a number in float16
 
 
@@ -255,117 +244,6 @@ def predictor(backbone: VisionBackbone, settings: dict, words: list[list[int]]) 
         initializer_range=backbone.initializer_range,
         **{key: settings[key] for key in HEAD_OF_IMAGES},
     )
-
-
-def word_ids(
-    words: dict[str, str],
-    backbone: Backbone | VisionBackbone,
-    settings: dict,
-    *,
-    source: str = "verbalizer",
-) -> list[list[int]]:
-    """Token ids of each class's word where the head reads words, else of nothing."""
-    if settings["head"] != "verbalizer":
-        return [[] for _ in words]
-    if settings["input"] != "formatted":
-        return encode_words(words, backbone.tokenizer, source=source)
-    language = settings["language"]
-    pattern = pattern_of(settings["pattern"], language, settings["form"])
-    return formats.answer_ids(words, backbone.tokenizer, pattern=pattern, language=language, source=source)
-
-
-def encode_rows(
-    table: pd.DataFrame, backbone: Backbone, settings: dict, *, words: dict[str, str] | None = None
-) -> Examples:
-    """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
-
-    words: each class's word, which formatted rows may show as options.
-    """
-    positions = backbone.positions - settings.get("soft_length", 0)
-    if settings["input"] == "formatted":
-        language = settings["language"]
-        return formats.encode(
-            table,
-            backbone.tokenizer,
-            pattern=pattern_of(settings["pattern"], language, settings["form"]),
-            language=language,
-            words=words or {},
-            max_length=settings["max_length"],
-            positions=positions,
-        )
-    return encode(
-        table["text"].tolist(),
-        table["pair"].tolist() if "pair" in table else None,
-        table["label"].tolist(),
-        table["id"].tolist(),
-        backbone.tokenizer,
-        input=settings["input"],
-        template=template_of(settings),
-        max_length=settings["max_length"],
-        positions=positions,
-    )
-
-
-def view_rows(
-    table: pd.DataFrame, backbone: VisionBackbone, settings: dict, pixels: Path, *, training: bool
-) -> Images:
-    """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
-    wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
-    return images.read(
-        pixels,
-        table,
-        training=training,
-        size=backbone.size,
-        mean=backbone.mean,
-        std=backbone.std,
-        tokens=backbone.tokens,
-        **{key: settings[key] for key in wanted},
-    )
-
-
-def load_trained(
-    model: Model | ImageModel, run: Path, *, started: bool = False, new: Collection[str] = ()
-) -> None:
-    """Load a run's weights; raises BadInput unless they hold all that this model trains.
-
-    started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
-    image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
-    """
-    if adapter.is_adapter(run):
-        load_adapter(model, run)
-        return
-    path = run / "weights.safetensors"
-    with reading(path):
-        weights = load_file(path)
-    weights.pop("class_vectors", None)
-    images = isinstance(model, ImageModel)
-    needed = model.own if images else model.own(started=started)
-    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed or not images}
-    absent = needed - set(weights) - set(new)
-    if "body.prompts" in absent:
-        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: prompts in start")
-    if "body.prompt" in absent:
-        raise BadInput(f"{path} has no body.prompt; name a run with tuner: soft_prompt in start")
-    if any(name.startswith("body.") for name in absent):
-        method = keyed(read_json(run / "run.json", "point")["point"], f"point of {run}", "method")["method"]
-        raise BadInput(f"{path} holds the head without its body; {keeping(method)}, and run it again")
-    if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
-        raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
-    model.load_state_dict(weights, strict=False)
-
-
-@torch.no_grad()
-def load_adapter(model: Model, folder: Path) -> None:
-    """Load a soft prompt in peft's format; raises BadInput unless it is of this model's shape."""
-    if not isinstance(model.body, SoftPrompted):
-        raise BadInput(
-            f"{folder} is an adapter with a soft prompt; it starts a method with tuner: soft_prompt"
-        )
-    found, own = adapter.read(folder), model.body.prompt
-    if found.shape != own.shape:
-        given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (found, own))
-        raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set soft_length, or the backbone")
-    own.copy_(found / model.body.scale)
 
 
 @torch.no_grad()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from tailprompt.compose import ImageModel, Model
@@ -58,6 +57,24 @@ def write_predictions(
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
 
 
+def asked_features(
+    model: Model | ImageModel,
+    test: Examples | Images,
+    as_judged: Callable[[], Examples | Images],
+    classes: list[str],
+    settings: dict,
+) -> pd.DataFrame:
+    """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
+
+    as_judged: makes the training examples as dev and test are seen, without augmentation.
+    """
+    if settings.get("vectors"):
+        seen = {"train": as_judged(), "test": test}
+        every = range(len(classes))
+        return pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
+    return features_of(model, test, "test", [classes.index(name) for name in settings.get("features", [])])
+
+
 def features_of(
     model: Model | ImageModel, examples: Examples | Images, split: str, classes: Sequence[int]
 ) -> pd.DataFrame:
@@ -79,21 +96,6 @@ def write_features(path: Path, table: pd.DataFrame) -> None:
     """What figures show besides predictions: feature vectors, of which there may be none."""
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
-
-
-def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None:
-    """The class vectors and what was trained; of a fully tuned body only with `keep`.
-
-    What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
-    """
-    kept = model.own if isinstance(model, ImageModel) else model.own(started=bool(settings["start"]))
-    bulky = settings["tuner"] == "full" or settings["input"] != "pixels"
-    if bulky and not settings["keep"] and settings["tuner"] != "soft_prompt":
-        kept = {name for name in kept if name.startswith("head.")}
-    tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
-    tensors["class_vectors"] = model.head.class_vectors().detach()
-    with whole(path) as temporary:
-        save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, temporary)
 
 
 def write_curve(path: Path, progress: Progress) -> None:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,22 +27,16 @@ from tqdm import tqdm
 
 from tailprompt import backbones, decode
 from tailprompt.cards import free
-from tailprompt.compose import (
-    compose,
-    encode_rows,
-    load_trained,
-    read_by,
-    rescaled,
-    view_rows,
-    word_ids,
-)
+from tailprompt.compose import compose, read_by, rescaled
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
 from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, others, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.examples import examples_of, word_ids
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.loop import PRECISIONS, predict
+from tailprompt.weights import load_trained
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once
@@ -62,14 +57,19 @@ def apply(
     load_trained(model, run, started=bool(settings["start"]))
     model.to(device)
     torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))
+    view = partial(
+        examples_of,
+        backbone=backbone,
+        settings=settings,
+        words=about["words"],
+        pixels=pixels,
+        device=device,
+        training=False,
+    )
     parts = []
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
-        part = table.iloc[at : at + CHUNK]
-        if about["images"]:
-            examples = view_rows(part, backbone, settings, pixels, training=False)
-        else:
-            examples = encode_rows(part, backbone, settings, words=about["words"])
-        parts.append(predict(model, examples.to(device), precision=settings["precision"]))
+        examples = view(table.iloc[at : at + CHUNK])
+        parts.append(predict(model, examples, precision=settings["precision"]))
     return rescaled(model, torch.cat(parts), about["tau"])
 
 

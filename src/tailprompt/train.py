@@ -12,7 +12,6 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,37 +22,22 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
-from tailprompt import adapter, backbones, data
+from tailprompt import backbones, data
 from tailprompt.backbones import VisionBackbone
 from tailprompt.cards import free
-from tailprompt.compose import (
-    ImageModel,
-    Model,
-    compose,
-    encode_rows,
-    load_trained,
-    read_by,
-    rescaled,
-    view_rows,
-    word_ids,
-)
+from tailprompt.compose import ImageModel, Model, compose, read_by, rescaled
 from tailprompt.encode import Examples
 from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.examples import examples_of, word_ids
 from tailprompt.files import json_object, keyed, read_json, sha256, write_json
 from tailprompt.images import Images
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.objective import objective
-from tailprompt.outcome import (
-    chosen_prompts,
-    features_of,
-    write_curve,
-    write_features,
-    write_predictions,
-    write_weights,
-)
+from tailprompt.outcome import asked_features, chosen_prompts, write_curve, write_features, write_predictions
 from tailprompt.plan import Point, parse
 from tailprompt.provenance import surroundings
 from tailprompt.samplers import SAMPLERS
+from tailprompt.weights import load_trained, tuned, write_weights
 
 LOOP = (
     "select",
@@ -172,33 +156,6 @@ def begun_model(
     return model
 
 
-def tuned(run: Path) -> bool:
-    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before.
-
-    Never that of an adapter.
-    """
-    if adapter.is_adapter(run):
-        return False
-    settings = read_json(run / "run.json", "settings")["settings"]
-    return settings["tuner"] == "full" or bool(settings["start"])
-
-
-def examples_of(
-    part: pd.DataFrame,
-    *,
-    backbone: backbones.Backbone | VisionBackbone,
-    settings: dict,
-    words: dict[str, str],
-    pixels: Path,
-    device: torch.device,
-    training: bool,
-) -> Examples | Images:
-    """A split on the device: texts as token ids, images as views of the file `pixels`."""
-    if isinstance(backbone, VisionBackbone):
-        return view_rows(part, backbone, settings, pixels, training=training).to(device)
-    return encode_rows(part, backbone, settings, words=words).to(device)
-
-
 def to_device(model: Model | ImageModel, settings: dict, device: torch.device) -> None:
     """Move the model, and compile its blocks where the settings say so and there is a card."""
     model.to(device)
@@ -284,24 +241,6 @@ def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
     """The scores on dev, where there is one."""
     return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
-
-
-def asked_features(
-    model: Model | ImageModel,
-    test: Examples | Images,
-    as_judged: Callable[[], Examples | Images],
-    classes: list[str],
-    settings: dict,
-) -> pd.DataFrame:
-    """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
-
-    as_judged: makes the training examples as dev and test are seen, without augmentation.
-    """
-    if settings.get("vectors"):
-        seen = {"train": as_judged(), "test": test}
-        every = range(len(classes))
-        return pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
-    return features_of(model, test, "test", [classes.index(name) for name in settings.get("features", [])])
 
 
 def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
