@@ -12,7 +12,7 @@ import yaml
 
 from tailprompt import data, plan
 from tailprompt.data import corpus, report, shifted
-from tailprompt.data.unlabelled import sentences
+from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
 from tailprompt.prepare import main
 from tailprompt.template import pieces

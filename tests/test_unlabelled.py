@@ -10,7 +10,8 @@ import pytest
 
 from tailprompt import data, quotas
 from tailprompt.data import sentiment, unlabelled
-from tailprompt.data.unlabelled import CHOICE, UNIFIED, blocks, drawn, sentences, shortened
+from tailprompt.data.units import blocks, drawn, sentences, shortened
+from tailprompt.data.unlabelled import CHOICE, UNIFIED
 from tailprompt.errors import BadInput
 
 SHARES = {"dev": 0.3, "test": 0.3}
