@@ -20,6 +20,9 @@ import pandas as pd
 
 from tailprompt import blocks, cards, plan, score
 from tailprompt.config import load
+from tailprompt.points import Point
+from tailprompt.rows import backbone_row
+from tailprompt.starts import start_of, starts_of
 
 
 def choose_card(visible: list[str]) -> None:
@@ -56,7 +59,7 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
     """What is left to train, long data sets first."""
     points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
-    points.sort(key=lambda point: len(plan.starts_of(config, point)))
+    points.sort(key=lambda point: len(starts_of(config, point)))
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
     left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
     return [
@@ -64,15 +67,15 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
             root,
             point,
             plan.settings(config, point),
-            plan.backbone_row(config, point.backbone),
+            backbone_row(config, point.backbone),
             start(config, root, point),
         )
         for point in left
     ]
 
 
-def start(config: dict, root: Path, point: plan.Point) -> Path | None:
-    begin = plan.start_of(config, point)
+def start(config: dict, root: Path, point: Point) -> Path | None:
+    begin = start_of(config, point)
     return root / "runs" / begin.path if begin else None
 
 
@@ -80,7 +83,7 @@ def table(root: Path) -> pd.DataFrame:
     """Mean over seeds of the scores of SHOWN on test, in points."""
     rows = []
     for path in root.glob("runs/*/*/*/*/*/scores.parquet"):
-        point = plan.Point.at(str(path.parent.relative_to(root / "runs")))
+        point = Point.at(str(path.parent.relative_to(root / "runs")))
         scores = pd.read_parquet(path).query("split == 'test'").set_index(["metric", "group"])["value"]
         run = json.loads((path.parent / "run.json").read_text())
         shown = {f"{metric}/{group}": 100 * scores.get((metric, group), np.nan) for metric, group in SHOWN}

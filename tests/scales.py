@@ -10,7 +10,7 @@ SMALL = "tests/small.yaml"
 
 @cache
 def scale(name: str) -> dict:
-    """A scale of config/, not to be changed: lay changes over it with `config.merge`."""
+    """A scale of config/, not to be changed: lay changes over it with `overlay.merge`."""
     return config.load([f"config/{name}.yaml"])
 
 

@@ -10,6 +10,8 @@ from scales import SMALL, scale, small_project
 
 from tailprompt import blocks, config
 from tailprompt.errors import BadInput
+from tailprompt.overlay import merge
+from tailprompt.runnable import check_files, check_settings
 
 SCALES = ["paper", "mini", "demo", "mine", "mine-images"]
 
@@ -23,25 +25,25 @@ def root(tmp_path_factory):
 def refused(root, given, *words):
     with pytest.raises(BadInput) as error:
         whole = config.load(values=given, root=root)
-        config.check_settings(whole, blocks.all_points(whole), root)
+        check_settings(whole, blocks.all_points(whole), root)
     message = str(error.value)
     assert "\n" not in message and all(word in message for word in words), message
 
 
 def accepted(root, given):
     whole = config.load(values=given, root=root)
-    assert config.check_settings(whole, blocks.all_points(whole), root)
+    assert check_settings(whole, blocks.all_points(whole), root)
 
 
 @pytest.mark.parametrize("name", SCALES)
 def test_every_scale_is_accepted_and_every_run_has_settings(name):
     whole = scale(name)
-    assert all(config.check_settings(whole, blocks.all_points(whole)).values())
+    assert all(check_settings(whole, blocks.all_points(whole)).values())
 
 
 def test_so_are_those_of_the_tests(root):
     for whole in (config.load(["tests/tiny.yaml"]), config.load(root=root)):
-        assert all(config.check_settings(whole, blocks.all_points(whole)).values())
+        assert all(check_settings(whole, blocks.all_points(whole)).values())
 
 
 def test_shares_that_leave_a_split_of_prompts_nothing_are_refused_in_the_plan(root):
@@ -55,7 +57,7 @@ def test_without_a_scale_it_is_the_papers():
 
 def test_later_wins_deeply_and_lists_are_replaced():
     below, above = {"a": {"b": 1, "c": [1, 2]}}, {"a": {"c": [3]}, "d": 4}
-    assert config.merge(below, above) == {"a": {"b": 1, "c": [3]}, "d": 4}
+    assert merge(below, above) == {"a": {"b": 1, "c": [3]}, "d": 4}
     assert below == {"a": {"b": 1, "c": [1, 2]}}
 
 
@@ -420,7 +422,7 @@ def test_a_verbalizer_of_a_setting_must_be_there(root):
 
 def test_a_corpus_that_is_named_must_be_there(root):
     with pytest.raises(BadInput, match="corpora.text: there is no no.txt; correct the path"):
-        config.check_files(config.load(values={"corpora": {"text": "no.txt"}}, root=root))
+        check_files(config.load(values={"corpora": {"text": "no.txt"}}, root=root))
 
 
 @pytest.mark.parametrize(
@@ -437,7 +439,7 @@ def test_a_corpus_that_is_named_must_be_there(root):
 def test_a_folder_of_data_that_is_named_must_be_there(root, given, said):
     (root / "cmid.csv").touch()
     with pytest.raises(BadInput, match=said):
-        config.check_files(config.load(values=given, root=root), root)
+        check_files(config.load(values=given, root=root), root)
 
 
 def test_the_folder_of_a_backbone_that_a_run_takes_must_be_there(root):

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tailprompt import data, plan
+from tailprompt import data
 from tailprompt.data import archives, report, splits
 from tailprompt.errors import BadInput
+from tailprompt.rows import dataset_row
 
 ROW = {"name": "mine", "language": "en"}
 
@@ -292,18 +293,18 @@ def test_a_total_below_the_number_of_classes_is_refused(tmp_path):
 
 def test_a_total_is_a_cut_of_its_own(tmp_path):
     config = {"datasets": {"x": {"language": "en", "corpus": "text"}}}
-    assert plan.dataset_row(config, "x@total=32,sample=3")["cut"] == {"total": 32, "sample": 3}
+    assert dataset_row(config, "x@total=32,sample=3")["cut"] == {"total": 32, "sample": 3}
     with pytest.raises(BadInput, match="a cut takes one of imbalance, shots, total, train"):
-        plan.dataset_row(config, "x@shots=8,total=32")
+        dataset_row(config, "x@shots=8,total=32")
     with pytest.raises(BadInput, match="total must be a whole number from 1"):
-        plan.dataset_row(config, "x@total=0")
+        dataset_row(config, "x@total=0")
 
 
 def test_a_data_set_from_a_corpus_takes_the_one_that_the_scale_names():
     config = {"datasets": {"x": {"language": "en", "corpus": "text"}}}
-    assert "path" not in plan.dataset_row(config, "x")
-    assert "path" not in plan.dataset_row({**config, "corpora": {"text": None}}, "x")
-    assert plan.dataset_row({**config, "corpora": {"text": "my.txt"}}, "x")["path"] == "my.txt"
+    assert "path" not in dataset_row(config, "x")
+    assert "path" not in dataset_row({**config, "corpora": {"text": None}}, "x")
+    assert dataset_row({**config, "corpora": {"text": "my.txt"}}, "x")["path"] == "my.txt"
 
 
 def test_the_report_counts_the_same_text_with_other_options_as_another(tmp_path):

@@ -12,14 +12,14 @@ from tailprompt.sources import imported, sources
 PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
-    "files patterns quotas schemas template matching metrics separability tuning",
-    "adapter placement plan recipes answers losses samplers inject sheet cards card data state augment "
-    "corruption provenance",
-    "annotate backbones blocks bootstrap decode encode images pack prepare records score tasks typeset "
-    "vocabulary",
-    "config forecast tuners",
-    "heads claims loop parameters formats",
-    "compose examples objective figures tables",
+    "files patterns points quotas schemas template matching metrics overlay separability tuning",
+    "adapter placement recipes references rows answers losses samplers inject sheet cards card data state "
+    "augment corruption provenance",
+    "annotate backbones bootstrap config decode encode images pack prepare records score starts tasks "
+    "typeset vocabulary",
+    "plan tuners",
+    "blocks heads claims loop parameters formats",
+    "compose examples forecast objective runnable figures tables",
     "outcome weights",
     "draw export predict pretrain tabulate train",
     "__main__",
@@ -46,7 +46,8 @@ def test_imports_go_up_the_order(module):
 
 
 @pytest.mark.parametrize(
-    "stage", ["plan", "config", "forecast", "cards", "decode", "prepare", "score", "tabulate", "draw"]
+    "stage",
+    ["blocks", "config", "runnable", "forecast", "cards", "decode", "prepare", "score", "tabulate", "draw"],
 )
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):
@@ -66,4 +67,5 @@ def test_planning_preparing_scoring_and_reporting_bring_no_torch_with_them():
 
 def test_the_plan_needs_the_standard_library_only():
     files = [Path(file) for file in sources("tailprompt.blocks")]
-    assert {file.name for file in files} == {"__init__.py", "blocks.py", "errors.py", "plan.py"}
+    own = {"__init__", "blocks", "errors", "plan", "points", "rows", "starts"}
+    assert {file.stem for file in files} == own

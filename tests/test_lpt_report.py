@@ -11,11 +11,13 @@ from safetensors.numpy import save_file
 from scales import scale
 from sklearn.neighbors import KNeighborsClassifier
 
-from tailprompt import answers, blocks, config, draw, parameters, plan, records, score, typeset
+from tailprompt import answers, blocks, draw, parameters, plan, records, score, typeset
 from tailprompt.errors import BadInput
 from tailprompt.figures import style
 from tailprompt.figures.accuracy_by_parameters import apart
 from tailprompt.figures.lda import discriminants
+from tailprompt.overlay import merge
+from tailprompt.points import Point
 from tailprompt.tables.claims import claims
 from tailprompt.tables.feature_statistics import feature_statistics
 from tailprompt.tables.scores import scores
@@ -41,7 +43,7 @@ def images(root, spec, **report):
     results(root, spec, **report)
     for run in spec["runs"]:
         for seed in spec["seeds"]:
-            folder = root / "runs" / plan.Point("glee", "mini", run["dataset"], run["run"], seed).path
+            folder = root / "runs" / Point("glee", "mini", run["dataset"], run["run"], seed).path
             tensors = {name: np.zeros(shape, "int8") for name, shape in TENSORS[run["run"]].items()}
             save_file(tensors | {"class_vectors": np.zeros((6, 4), "int8")}, folder / "weights.safetensors")
             random, table = np.random.default_rng(seed), pd.read_parquet(folder / "predictions.parquet")
@@ -51,7 +53,7 @@ def images(root, spec, **report):
             table.to_parquet(folder / "predictions.parquet", index=False)
             about = json.loads((folder / "run.json").read_text("utf-8"))
             about |= {"settings": SETTINGS[run["run"]], "total": 86_000_000}
-            about["point"] = vars(plan.Point("glee", "mini", run["dataset"], run["run"], seed))
+            about["point"] = vars(Point("glee", "mini", run["dataset"], run["run"], seed))
             (folder / "run.json").write_text(json.dumps(about), "utf-8")
     return root
 
@@ -267,7 +269,7 @@ def test_only_runs_that_tables_or_claims_about_features_take_write_all_vectors()
     claim |= {"metric": "gamma", "direction": "greater", "sets": "shown"}
     claimed = {"kind": "claims", "protocol": "glee", "caption": "x", "claims": {"new": claim}}
     added = {"papers": {"glee": {"tables": {"new": table, "new-claims": claimed}}}}
-    whole = config.merge(scale("paper"), added)
+    whole = merge(scale("paper"), added)
     writing = [point for point in blocks.all_points(whole) if plan.settings(whole, point).get("vectors")]
     asked = {(point.dataset, point.method) for point in writing}
     of_glee = {("iflytek", name) for name in ("cls-tanh", "prompt", "cls-relu")}

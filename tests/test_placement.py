@@ -18,7 +18,7 @@ from tailprompt.errors import BadInput
 from tailprompt.examples import encode_rows, word_ids
 from tailprompt.loop import fit, predict
 from tailprompt.objective import objective
-from tailprompt.plan import Point
+from tailprompt.points import Point
 from tailprompt.predict import predict_file
 from tailprompt.samplers import SAMPLERS
 from tailprompt.train import judge, train

@@ -8,9 +8,14 @@ import pytest
 import toy
 from scales import scale
 
-from tailprompt import blocks, config, plan
+from tailprompt import blocks, plan
 from tailprompt.errors import BadInput
-from tailprompt.plan import Point
+from tailprompt.overlay import merge
+from tailprompt.points import Point, parse
+from tailprompt.references import check_names
+from tailprompt.rows import backbone_of, dataset_row, form_of
+from tailprompt.runnable import check_settings, check_start
+from tailprompt.starts import start_of, starts_of
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def test_a_points_path_names_it_and_back():
     ],
 )
 def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, changes):
-    assert plan.parse(name) == (base, changes)
+    assert parse(name) == (base, changes)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_after_the_at_come_changes_read_as_json_else_as_words(name, base, change
 )
 def test_a_change_without_key_or_value_is_refused(name):
     with pytest.raises(BadInput, match="key=value"):
-        plan.parse(name)
+        parse(name)
 
 
 def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
@@ -75,7 +80,7 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
     ]
     seen = []
     for layer in layers:
-        paper = config.merge(paper, layer)
+        paper = merge(paper, layer)
         seen.append(plan.settings(paper, POINT)["gamma"])
     assert seen == [1.0, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     assert plan.settings(paper, replace(POINT, method="cls-tanh@gamma=8"))["gamma"] == 8
@@ -92,8 +97,8 @@ def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(
 )
 def test_a_cut_is_a_whole_number_or_a_ratio(paper, cut):
     with pytest.raises(BadInput, match=f"'cmid@{cut}': .* must be a .*number from "):
-        plan.dataset_row(paper, f"cmid@{cut}")
-    assert plan.dataset_row(paper, "cmid@imbalance=2.5,sample=0")["cut"] == {"imbalance": 2.5, "sample": 0}
+        dataset_row(paper, f"cmid@{cut}")
+    assert dataset_row(paper, "cmid@imbalance=2.5,sample=0")["cut"] == {"imbalance": 2.5, "sample": 0}
 
 
 @pytest.mark.parametrize("cut", ["imbalance=9,train=9", "shots=4,train=9", "shots=4,imbalance=9", "sample=3"])
@@ -101,7 +106,7 @@ def test_a_cut_that_contradicts_itself_or_cuts_nothing_is_refused(paper, cut):
     with pytest.raises(
         BadInput, match=f"'cmid@{cut}': a cut takes one of imbalance, shots, total, train at most"
     ):
-        plan.dataset_row(paper, f"cmid@{cut}")
+        dataset_row(paper, f"cmid@{cut}")
 
 
 @pytest.mark.parametrize(
@@ -114,24 +119,24 @@ def test_a_cut_that_contradicts_itself_or_cuts_nothing_is_refused(paper, cut):
 )
 def test_one_cut_has_one_name(paper, cut, plain):
     with pytest.raises(BadInput, match=f"'cmid@{cut}' is written 'cmid@{plain}'"):
-        plan.dataset_row(paper, f"cmid@{cut}")
-    assert plan.dataset_row(paper, f"cmid@{plain}")["name"] == "cmid"
+        dataset_row(paper, f"cmid@{cut}")
+    assert dataset_row(paper, f"cmid@{plain}")["name"] == "cmid"
 
 
 def test_a_name_that_no_file_system_takes_is_refused():
     with pytest.raises(BadInput, match="longer than 200 characters"):
-        plan.parse(f"prompt@loss={'x' * 200}")
+        parse(f"prompt@loss={'x' * 200}")
 
 
 @pytest.mark.parametrize("key", ["title", "start"])
 def test_title_and_start_are_not_varied_after_an_at(paper, key):
     with pytest.raises(BadInput, match=f"no setting {key}; known: "):
         plan.settings(paper, replace(POINT, method=f"cls-tanh@{key}=prompt"))
-    assert plan.starts_of(paper, replace(POINT, method=f"cls-tanh@{key}=prompt")) == []
+    assert starts_of(paper, replace(POINT, method=f"cls-tanh@{key}=prompt")) == []
 
 
 def test_a_title_is_no_setting(paper):
-    changed = config.merge(paper, {"methods": {"cls-tanh": {"title": "Another"}}})
+    changed = merge(paper, {"methods": {"cls-tanh": {"title": "Another"}}})
     assert plan.settings(changed, POINT) == plan.settings(paper, POINT)
 
 
@@ -172,21 +177,21 @@ def test_a_row_without_template_or_length_has_its_languages():
 )
 def test_the_form_of_texts_is_that_of_their_columns_or_loader_and_no_other(row, form):
     row = {"name": "own", **row}
-    assert plan.form_of(row) == plan.form_of({**row, "form": form}) == form
+    assert form_of(row) == form_of({**row, "form": form}) == form
     for other in {"ssc", "spc", "mcc"} - {form}:
         with pytest.raises(
             BadInput, match=f"data set 'own': .*, so its form is {form}, not {other}; correct"
         ):
-            plan.form_of({**row, "form": other})
+            form_of({**row, "form": other})
 
 
 def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
-    assert plan.form_of({}) == "ssc" and plan.form_of({"form": "mcc"}) == "mcc"
+    assert form_of({}) == "ssc" and form_of({"form": "mcc"}) == "mcc"
 
 
 def test_a_table_without_a_column_of_pairs_has_none():
     with pytest.raises(BadInput, match="'own': form spc is of pairs; name the column: columns: {pair"):
-        plan.form_of({"name": "own", "form": "spc", "columns": {"text": "t"}})
+        form_of({"name": "own", "form": "spc", "columns": {"text": "t"}})
     with pytest.raises(BadInput, match=r"'{text} {pair} {mask}' has {pair}; allowed here: {text} and {mask}"):
         checked("asks")
     assert checked("asks", pair="p")
@@ -197,7 +202,7 @@ def checked(method, **columns):
     ft = mine["methods"]["ft"]
     shown = {"words": "{text} is {mask}", "asks": "{text} {pair} {mask}"}
     mine["methods"] = {**mine["methods"], **{name: {**ft, "pattern": text} for name, text in shown.items()}}
-    return config.check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
+    return check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +250,7 @@ def test_a_data_set_without_title_is_called_by_its_name():
 
 def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
     block = blocks.shown(scale("mine"))["tables", "mine", "table2"]
-    tried = Counter(plan.parse(point.method)[0] for point in blocks.points(block))
+    tried = Counter(parse(point.method)[0] for point in blocks.points(block))
     assert set(tried) == {name for name in toy.TEXTS if not name.endswith("-as-released")}
     assert set(tried.values()) == {3 * 3}
 
@@ -253,22 +258,22 @@ def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds()
 def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_second_begins_from():
     images = scale("mine-images")
     points = blocks.all_points(images)
-    tried = Counter(plan.parse(point.method)[0] for point in points if "@" in point.method)
+    tried = Counter(parse(point.method)[0] for point in points if "@" in point.method)
     assert len(tried) == 10 and set(tried) < set(toy.IMAGES) and set(tried.values()) == {3 * 3}
-    begun = {plan.start_of(images, point) for point in points} - {None}
+    begun = {start_of(images, point) for point in points} - {None}
     assert {point for point in points if "@" not in point.method} == begun
     assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
     assert plan.settings(images, points[0])["shared_blocks"] == 4  # of vit-mini's 8
-    larger = config.merge(images, {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}})
+    larger = merge(images, {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}})
     assert plan.settings(larger, blocks.all_points(larger)[0])["shared_blocks"] == 6  # of ViT-B's 12
 
 
 def test_a_start_names_what_differs_and_is_run_too(paper):
     start = {"method": "cls-tanh", "seed": 0}
-    changed = config.merge(paper, {"methods": {"prompt": {"start": start}}})
+    changed = merge(paper, {"methods": {"prompt": {"start": start}}})
     prompt = replace(POINT, method="prompt")
-    assert plan.start_of(changed, prompt) == replace(POINT, seed=0)
-    assert plan.start_of(changed, POINT) is None
+    assert start_of(changed, prompt) == replace(POINT, seed=0)
+    assert start_of(changed, POINT) is None
     assert replace(POINT, seed=0) in blocks.all_points(changed)
 
 
@@ -299,7 +304,7 @@ def test_the_papers_scale_is_lpt_too_with_three_seeds(paper):
     points = points_of(paper, "lpt")
     printed = {"places-lt": 35 + 2 * 4, "cifar100": 8 * 4, "inaturalist18": 2, "imagenet-lt": 5}
     shifted = dict.fromkeys(["sketch", "real", "v2", "a", "r"], 4)
-    cells = Counter(plan.parse(point.dataset)[0] for point in points)
+    cells = Counter(parse(point.dataset)[0] for point in points)
     wanted = {**printed, **{f"imagenet-{name}": n for name, n in shifted.items()}, "objectnet": 4}
     assert cells == {name: 3 * n for name, n in wanted.items()}
 
@@ -308,10 +313,10 @@ def test_the_demo_runs_a_few_methods_of_three_papers_on_what_ships():
     demo = scale("demo")
     points = blocks.all_points(demo)
     papers = {"glee": {"debian-sections"}, "lpt": {"digits"}, "ppt": {"debian-topics", "prompts-single"}}
-    run = {(point.protocol, plan.parse(point.dataset)[0]) for point in points}
+    run = {(point.protocol, parse(point.dataset)[0]) for point in points}
     assert run == {(paper, dataset) for paper, datasets in papers.items() for dataset in datasets}
     assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 5, 9]
-    assert not any("files" in demo["datasets"][plan.parse(name)[0]] for name in blocks.all_datasets(demo))
+    assert not any("files" in demo["datasets"][parse(name)[0]] for name in blocks.all_datasets(demo))
 
 
 def test_the_mini_scale_runs_all_twelve_methods_of_glee_three_times_on_four_sets():
@@ -321,12 +326,12 @@ def test_the_mini_scale_runs_all_twelve_methods_of_glee_three_times_on_four_sets
 
 def limited(*methods, **changes):
     """The demo, running these methods only."""
-    return config.merge(scale("demo"), {"protocols": {"glee": {"methods": list(methods)}}, **changes})
+    return merge(scale("demo"), {"protocols": {"glee": {"methods": list(methods)}}, **changes})
 
 
 def test_a_method_with_an_at_in_a_protocols_list_stands_for_the_blocks_method_in_tables_figures_and_claims():
     demo = limited("cls-tanh", "prompt@keep=true")
-    config.check_names(demo, [])
+    check_names(demo, [])
     points = points_of(demo, "glee")
     assert {point.method for point in points} == {"cls-tanh", "prompt@keep=true"}
     assert all(plan.settings(demo, point)["keep"] == ("@" in point.method) for point in points)
@@ -370,12 +375,12 @@ def test_a_table_that_takes_no_run_is_refused_unless_it_shows_data_alone():
 )
 def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said):
     rows = {"first": start, "second": {"start": {"method": "first"}, **method}}
-    changed = config.merge(paper, {"methods": rows})
+    changed = merge(paper, {"methods": rows})
     second = replace(POINT, method="second")
     if said is None:
-        return plan.check_start(changed, second)
+        return check_start(changed, second)
     with pytest.raises(BadInput, match=f"'second' starts from glee/.*/first/775, which {said}"):
-        config.check_settings(changed, [second])
+        check_settings(changed, [second])
 
 
 @pytest.mark.parametrize(
@@ -399,14 +404,14 @@ def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said)
 def test_a_tuner_of_images_goes_on_from_one_whose_weights_it_has(paper, method, start, said):
     alike = {"predictor": "linear", "keep": True}
     rows = {start: alike, method: {**alike, "start": {"method": start}}}
-    changed = config.merge(paper, {"methods": rows})
+    changed = merge(paper, {"methods": rows})
     point = Point("lpt", "vit-mini", "cifar100@imbalance=100", method, 42)
     if said is None:
-        return plan.check_start(changed, point)
+        return check_start(changed, point)
     with pytest.raises(
         BadInput, match=f"'{method}' starts from lpt/.*/{start}/42, which has the tuner {said}"
     ):
-        config.check_settings(changed, [point])
+        check_settings(changed, [point])
 
 
 @pytest.mark.parametrize(
@@ -421,7 +426,7 @@ def test_a_tuner_of_images_goes_on_from_one_whose_weights_it_has(paper, method, 
 def test_what_a_vit_at_hand_cannot_do_is_known_before_anything_runs(paper, change, said):
     point = Point("lpt", "vit-mini", "cifar100@imbalance=100", change, 42)
     with pytest.raises(BadInput, match=said):
-        config.check_settings(paper, [point])
+        check_settings(paper, [point])
 
 
 ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no word of what they read
@@ -433,11 +438,11 @@ def test_a_method_of_images_is_refused_on_texts(paper, method):
     with pytest.raises(
         BadInput, match="which no run on text has; data set 'cmid' is text|tuner is '.*prompts"
     ):
-        config.check_settings(paper, [point])
+        check_settings(paper, [point])
 
 
 def test_linear_probes_and_fine_tuning_are_methods_of_both(paper):
-    assert all(config.check_settings(paper, [replace(POINT, method=method) for method in ON_BOTH]).values())
+    assert all(check_settings(paper, [replace(POINT, method=method) for method in ON_BOTH]).values())
 
 
 @pytest.mark.parametrize("method", toy.TEXTS)
@@ -445,20 +450,20 @@ def test_a_method_of_texts_is_refused_on_images(paper, method):
     point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", method, 42)
     said = "which no run on image has; data set 'cifar100' is image|input is 'prompted'; allowed: pixels"
     with pytest.raises(BadInput, match=said):
-        config.check_settings(paper, [point])
+        check_settings(paper, [point])
 
 
 @pytest.mark.parametrize("change", ["head=linear", "input=plain"])
 def test_a_run_on_images_reads_pixels_into_the_head_of_images(paper, change):
     point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", f"linear@{change}", 42)
     with pytest.raises(BadInput, match=f"linear@{change} on cifar100.*; allowed: (predictor|pixels)$"):
-        config.check_settings(paper, [point])
+        check_settings(paper, [point])
 
 
 def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_sets():
     choose = {"over": "lr", "values": [1.0e-3], "by": "recall/class:fonts"}
     table = {"table2": {"metrics": ["f1/all", "f1/class:perl"], "winner": "f1/class:a/b", "choose": choose}}
-    demo = config.merge(scale("demo"), {"papers": {"glee": {"tables": table}}})
+    demo = merge(scale("demo"), {"papers": {"glee": {"tables": table}}})
     everything = blocks.shown(demo)
     name = everything["tables", "glee", "table2"]["datasets"][0]["dataset"]
     assert blocks.classes_asked(everything, name) == ["a/b", "fonts", "perl"]
@@ -479,7 +484,7 @@ def prompting(paper, **changes):
         },
         "protocols": {"glee": {"backbones": {"en-lm": "t5-mini-lm"}}},
     }
-    return config.merge(config.merge(paper, made), changes)
+    return merge(merge(paper, made), changes)
 
 
 @pytest.mark.parametrize(
@@ -494,26 +499,26 @@ def prompting(paper, **changes):
 def test_a_pretrained_prompt_is_that_of_the_form_and_language_of_the_data(paper, method, dataset, start):
     made = prompting(paper)
     point = Point("glee", "bert-base-uncased", dataset, method, 775)
-    found = plan.start_of(made, point)
+    found = start_of(made, point)
     assert (found.dataset, found.method, found.seed) == start
     assert plan.settings(made, point)["start"]["dataset"] == start[0]
     with pytest.raises(BadInput, match="unknown form of prompts in languages"):
-        plan.start_of({**made, "languages": {}}, point)
+        start_of({**made, "languages": {}}, point)
 
 
 def test_an_adapter_to_start_from_is_no_run(paper):
     point = Point("glee", "bert-base-uncased", "rte", "imported", 775)
     made = prompting(paper)
-    assert plan.starts_of(made, point) == []
+    assert starts_of(made, point) == []
     assert plan.settings(made, point)["start"] == {"folder": "adapters/a"}
 
 
 def test_a_method_may_ask_for_another_backbone_of_the_protocol(paper):
     made = prompting(paper)
-    assert plan.backbone_of(made, "glee", "rte", "adapted@lr=1") == "t5-mini-lm"
-    assert plan.backbone_of(made, "glee", "rte", "soft") == "bert-base-uncased"
+    assert backbone_of(made, "glee", "rte", "adapted@lr=1") == "t5-mini-lm"
+    assert backbone_of(made, "glee", "rte", "soft") == "bert-base-uncased"
     with pytest.raises(BadInput, match="has none for 'zh-lm'"):
-        plan.backbone_of(made, "glee", "ecom", "adapted")
+        backbone_of(made, "glee", "ecom", "adapted")
 
 
 def test_runs_are_told_only_the_settings_that_they_read(paper):
@@ -530,10 +535,10 @@ def test_runs_are_told_only_the_settings_that_they_read(paper):
 def test_a_start_must_have_a_prompt_of_the_same_length(paper):
     point = Point("glee", "bert-base-uncased", "rte", "own@soft_length=20", 775)
     with pytest.raises(BadInput, match="has prompts of another length"):
-        plan.check_start(prompting(paper), point)
+        check_start(prompting(paper), point)
     none = prompting(paper, methods={"own": {"start": {"method": "prompt"}}})
     with pytest.raises(BadInput, match="has prompts of another length"):
-        plan.check_start(none, replace(point, method="own"))
+        check_start(none, replace(point, method="own"))
 
 
 def test_choose_may_try_other_values_for_a_method():
@@ -548,7 +553,7 @@ def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     whole = scale(name)
     points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]
     assert len(points) == runs
-    starts = {plan.start_of(whole, point) for point in points} - {None}
+    starts = {start_of(whole, point) for point in points} - {None}
     assert {start.method for start in starts} == {"ppt-pretrain"} and starts <= set(points)
 
 
@@ -556,7 +561,7 @@ def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
     whole = scale("paper")
 
     def pattern(dataset, method):
-        return plan.settings(whole, plan.Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]
+        return plan.settings(whole, Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]
 
     assert pattern("cb@total=32", "ft-as-released") == "hard_as_released"
     assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
@@ -571,7 +576,7 @@ def at_length(paper, length, folder=None, **row):
         row["path"] = str(folder)
     made = prompting(paper, backbones={"near": row}, datasets={"rte": {"max_length": length}})
     points = [Point("glee", "near", "rte", method, 775) for method in ("soft", "cls-tanh")]
-    return [lambda point=point: config.check_settings(made, [point]) for point in points]
+    return [lambda point=point: check_settings(made, [point]) for point in points]
 
 
 @pytest.mark.parametrize(

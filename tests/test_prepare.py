@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from tailprompt import data, plan
+from tailprompt import data
 from tailprompt.data import corpus, report, shifted
 from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
 from tailprompt.prepare import main
+from tailprompt.rows import dataset_row
 from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
@@ -221,7 +222,7 @@ def test_the_corpus_that_ships_holds_sentences_of_the_shipped_sets_training_text
 
 def test_the_demo_cut_of_the_shipped_set_keeps_every_class_and_the_long_tail(tmp_path):
     name = "debian-sections@train=1000,dev=300,test=1000"
-    out = prepare(plan.dataset_row(CONFIG, name), tmp_path, name)
+    out = prepare(dataset_row(CONFIG, name), tmp_path, name)
     about = json.loads(out.with_name(f"{name}.json").read_text())
     assert about["rows"] == {"train": 1000, "dev": 300, "test": 1000} and len(about["classes"]) == 57
     assert about["absent"] == {"train": [], "dev": [], "test": []} and about["imbalance"] > 30

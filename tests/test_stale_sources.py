@@ -54,4 +54,10 @@ def test_figures_and_training_share_nothing_but_leaves():
     shared = {Path(file).name for file in sources("tailprompt.train")} & {
         Path(file).name for file in sources("tailprompt.tabulate")
     }
-    assert shared <= {"__init__.py", "errors.py", "files.py", "plan.py", "metrics.py"}
+    assert shared <= {"__init__.py", "errors.py", "files.py", "points.py", "metrics.py"}
+
+
+@pytest.mark.parametrize("module", ["tables.scores", "tables.claims", "figures.score_by_frequency"])
+def test_tables_and_figures_know_the_names_of_runs_and_nothing_of_their_settings(module):
+    names = {Path(file).stem for file in sources(f"tailprompt.{module}")}
+    assert "points" in names and not names & {"plan", "rows", "starts", "blocks", "config"}

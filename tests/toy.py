@@ -11,7 +11,7 @@ import yaml
 from conftest import ROW
 
 from tailprompt import data
-from tailprompt.plan import Point
+from tailprompt.points import Point
 from tailprompt.train import train
 
 WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}

@@ -13,7 +13,7 @@ from PIL import Image
 from tailprompt import data, decode
 from tailprompt.data import report
 from tailprompt.files import write_json
-from tailprompt.plan import Point
+from tailprompt.points import Point
 from tailprompt.train import train
 
 CLASSES = ["bar", "disc", "ring"]

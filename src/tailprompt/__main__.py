@@ -75,13 +75,14 @@ def configfiles(command: str, arguments: list[str]) -> list[str]:
 
 def plan(arguments: list[str]) -> None:
     """Print what a scale would run, what is done, what it downloads and how long it takes."""
-    from tailprompt import config
     from tailprompt.blocks import all_points
+    from tailprompt.config import load
     from tailprompt.forecast import forecast
+    from tailprompt.runnable import check_files, check_settings
 
-    whole = config.load(configfiles("plan", arguments))
-    config.check_files(whole)
-    config.check_settings(whole, all_points(whole))
+    whole = load(configfiles("plan", arguments))
+    check_files(whole)
+    check_settings(whole, all_points(whole))
     print(forecast(whole))
 
 

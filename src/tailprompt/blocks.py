@@ -6,17 +6,10 @@ Standard library only, like `plan`.
 from __future__ import annotations
 
 from tailprompt.errors import BadInput, named
-from tailprompt.plan import (
-    Point,
-    backbone_of,
-    dataset_row,
-    datasets_of,
-    made,
-    methods_of,
-    parse,
-    starts_of,
-    vary,
-)
+from tailprompt.plan import datasets_of, made, methods_of
+from tailprompt.points import Point, parse, vary
+from tailprompt.rows import backbone_of, dataset_row
+from tailprompt.starts import starts_of
 
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
 

@@ -11,6 +11,8 @@ from statistics import median
 
 from tailprompt import blocks, plan
 from tailprompt.files import read_json
+from tailprompt.points import Point, parse
+from tailprompt.rows import cards_of, dataset_row, kind_of
 
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
@@ -31,7 +33,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
     left = seconds_left(config, [point for point in points if point not in done], done, root)
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
-    methods = Counter(plan.parse(point.method)[0] for point in points)
+    methods = Counter(parse(point.method)[0] for point in points)
     lines = [
         f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
         f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
@@ -53,7 +55,7 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def finished(config: dict, point: plan.Point, root: Path) -> float | None:
+def finished(config: dict, point: Point, root: Path) -> float | None:
     """Seconds that a run took, or None where it is not finished or was run with other settings."""
     file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
     if not file.is_file():
@@ -62,10 +64,10 @@ def finished(config: dict, point: plan.Point, root: Path) -> float | None:
     return run["seconds"] if run["settings"] == plan.settings(config, point) else None
 
 
-def table(points: list[plan.Point], left: dict[plan.Point, float]) -> list[str]:
+def table(points: list[Point], left: dict[Point, float]) -> list[str]:
     """A line for each protocol, backbone and data set."""
     rows = [("protocol", "backbone", "data set", "methods", "seeds", "runs", "done", "hours left")]
-    cells: dict[tuple, list[plan.Point]] = {}
+    cells: dict[tuple, list[Point]] = {}
     for point in points:
         cells.setdefault((point.protocol, point.backbone, point.dataset), []).append(point)
     for cell, members in cells.items():
@@ -80,8 +82,8 @@ def table(points: list[plan.Point], left: dict[plan.Point, float]) -> list[str]:
 
 
 def seconds_left(
-    config: dict, points: list[plan.Point], done: dict[plan.Point, float], root: Path
-) -> dict[plan.Point, float]:
+    config: dict, points: list[Point], done: dict[Point, float], root: Path
+) -> dict[Point, float]:
     """Seconds each run will take: the median of finished ones on the same data and backbone, else by RULE."""
     alike: dict[tuple, list[float]] = {}
     for run, seconds in done.items():
@@ -95,13 +97,13 @@ def seconds_left(
     return found
 
 
-def by_rule(config: dict, point: plan.Point, root: Path) -> float:
+def by_rule(config: dict, point: Point, root: Path) -> float:
     """Seconds by RULE."""
     settings = plan.settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
-    rows = stated(plan.dataset_row(config, point.dataset), root) if prepared is None else prepared
+    rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
     tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
     speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
     return START + 6 * parameters * tokens / speed
@@ -156,7 +158,7 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     missing = [name for name in rows if "hub" in rows[name] and name not in here]
     weights = sum(rows[name].get("megabytes", 0) for name in missing) / 1000
     entries = [
-        entry for name in sorted({plan.parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)
+        entry for name in sorted({parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)
     ]
     size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
     unknown = sum("bytes" not in entry for entry in entries)
@@ -170,7 +172,7 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
 
 def unnamed(config: dict, datasets: list[str]) -> list[str]:
     """The corpora that data sets are made from and that the scale leaves open."""
-    rows = [config["datasets"][plan.parse(dataset)[0]] for dataset in datasets]
+    rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
     wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
     absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
     return [f"to name as files of plain text: corpora.{name}" for name in absent]
@@ -178,12 +180,12 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
 
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
     """The sets of images that nobody downloads, and whose folder no row names."""
-    names = sorted({plan.parse(dataset)[0] for dataset in datasets})
+    names = sorted({parse(dataset)[0] for dataset in datasets})
     rows = {name: config["datasets"][name] for name in names}
     bare = [
         name
         for name, row in rows.items()
-        if plan.kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
+        if kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
     ]
     if not bare or config.get("data_dir"):
         return []
@@ -192,7 +194,7 @@ def unpacked(config: dict, datasets: list[str]) -> list[str]:
 
 def cards(config: dict, backbones: list[str]) -> list[str]:
     """How many cards a job takes, where a backbone is laid over several."""
-    many = {name: number for name in backbones if (number := plan.cards_of(config, name)) > 1}
+    many = {name: number for name in backbones if (number := cards_of(config, name)) > 1}
     if not many or config["device"] == "cpu":
         return []
     stated = ", ".join(f"{number} with {name}" for name, number in many.items())
@@ -212,7 +214,7 @@ def wanted(config: dict, name: str, root: Path) -> list[dict]:
     )
 
 
-def hours(left: dict[plan.Point, float], done: dict[plan.Point, float]) -> list[str]:
+def hours(left: dict[Point, float], done: dict[Point, float]) -> list[str]:
     """How long all that is left takes if one run follows another, and where the number comes from."""
     if not left:
         return ["time: every run is done"]

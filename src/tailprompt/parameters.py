@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt import records
-from tailprompt.plan import Point
+from tailprompt.points import Point
 
 
 def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:

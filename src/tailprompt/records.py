@@ -12,10 +12,10 @@ import pandas as pd
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from tailprompt import plan
 from tailprompt.answers import answers
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.points import Point
 
 REPORTED = Path("config/reported")
 PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
@@ -30,7 +30,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
         {**run, "seed": seed, "folder": root / "runs" / point.path}
         for run in spec["runs"]
         for seed in spec["seeds"]
-        for point in [plan.Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
+        for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
     kept = [record(folder) for folder in frame.folder]

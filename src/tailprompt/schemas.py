@@ -15,6 +15,8 @@ from referencing.jsonschema import DRAFT202012
 
 from tailprompt.errors import BadInput, known
 
+SCHEMAS = "workflow/schemas"  # below the project's folder
+
 
 def read(path: str | Path) -> dict:
     """One YAML file; raises BadInput where it is missing, not YAML, or not a mapping."""

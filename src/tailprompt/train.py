@@ -34,7 +34,7 @@ from tailprompt.images import Images
 from tailprompt.loop import Progress, fit, predict
 from tailprompt.objective import objective
 from tailprompt.outcome import asked_features, chosen_prompts, write_curve, write_features, write_predictions
-from tailprompt.plan import Point, parse
+from tailprompt.points import Point, parse
 from tailprompt.provenance import surroundings
 from tailprompt.samplers import SAMPLERS
 from tailprompt.weights import load_trained, tuned, write_weights

@@ -12,7 +12,7 @@ from tailprompt import adapter
 from tailprompt.compose import ImageModel, Model
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json, reading, whole
-from tailprompt.plan import keeping
+from tailprompt.starts import keeping
 from tailprompt.tuners.soft import SoftPrompted
 
 

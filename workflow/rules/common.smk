@@ -7,9 +7,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt import blocks, cards, plan
-from tailprompt.config import check_files, check_settings, load, typed
+from tailprompt import blocks, cards, points, rows, starts
+from tailprompt.config import load, typed
 from tailprompt.errors import BadInput, named
+from tailprompt.runnable import check_files, check_settings
 from tailprompt.sources import sources
 
 try:
@@ -83,7 +84,7 @@ def as_json(value):
 def point_of(wildcards):
     """The run that a job's wildcards name."""
     names = ("protocol", "backbone", "dataset", "method")
-    return plan.Point(*(getattr(wildcards, name) for name in names), int(wildcards.seed))
+    return points.Point(*(getattr(wildcards, name) for name in names), int(wildcards.seed))
 
 
 def settings_of(wildcards):
@@ -97,10 +98,10 @@ def settings_of(wildcards):
 
 def start_weights(wildcards):
     """Weights that a run begins from, where its method has a `start`."""
-    if folder := (plan.starting(config, point_of(wildcards)) or {}).get("folder"):
+    if folder := (starts.starting(config, point_of(wildcards)) or {}).get("folder"):
         return [f"{folder}/adapter_model.safetensors"]
-    starts = plan.starts_of(config, point_of(wildcards))
-    return [f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" for start in starts[:1]]
+    nearest = starts.starts_of(config, point_of(wildcards))[:1]
+    return [f"results/{wildcards.scale}/runs/{start.path}/weights.safetensors" for start in nearest]
 
 
 def start_option(wildcards):
@@ -110,12 +111,12 @@ def start_option(wildcards):
 
 def verbalizer_of(wildcards):
     """The CSV with a word for each class, where the data set has one."""
-    return plan.dataset_row(config, wildcards.dataset).get("verbalizer") or []
+    return rows.dataset_row(config, wildcards.dataset).get("verbalizer") or []
 
 
 def words_of(wildcards):
     """The same for a run, whose method may have words of its own."""
-    method = named(config["methods"], plan.parse(wildcards.method)[0], "method")
+    method = named(config["methods"], points.parse(wildcards.method)[0], "method")
     return method.get("verbalizer") or verbalizer_of(wildcards)
 
 
@@ -129,13 +130,13 @@ def user_files(wildcards):
 
 def corpus_input(wildcards):
     """The plain text that a data set is made from, if it is made from one."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     return row.get("path") or (corpus_named(row["corpus"]) if "corpus" in row else [])
 
 
 def prepared_row(wildcards):
     """The row of a data set; one that a model annotates is prepared from what the model wrote."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     if row.get("annotator") != "model":
         return row
     return {**row, "path": f"results/{wildcards.scale}/annotated/{row['name']}.parquet"}
@@ -143,7 +144,7 @@ def prepared_row(wildcards):
 
 def class_folders(wildcards):
     """The folders whose images a data set takes, two levels down: one that comes or goes in them is seen."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     data_dir = config.get("data_dir")
     if row.get("loader") != "image_folder" or not ("root" in row or data_dir):
         return []
@@ -155,7 +156,7 @@ def class_folders(wildcards):
 
 def decoded(wildcards, ending):
     """A file that decoding a data set of images makes, one for all its cuts; none of texts."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     return f"results/{wildcards.scale}/images/{row['name']}.{ending}" if row["language"] == "image" else []
 
 
@@ -176,7 +177,7 @@ def listing_option(wildcards):
 
 def raw_folder(wildcards):
     """Where the downloads of a data set go, whatever the scale and the cut."""
-    return f"results/raw/{plan.parse(wildcards.dataset)[0]}"
+    return f"results/raw/{points.parse(wildcards.dataset)[0]}"
 
 
 def dataset_json(wildcards):
@@ -187,30 +188,30 @@ def dataset_json(wildcards):
 
 def annotated_json(wildcards):
     """What annotating a corpus needs of a data set's row, as JSON."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     return as_json({key: row[key] for key in ANNOTATED if key in row})
 
 
 def images_json(wildcards):
     """What decoding needs of a data set's row, as JSON: whatever else changes in it decodes nothing again."""
-    row = plan.dataset_row(config, wildcards.dataset)
+    row = rows.dataset_row(config, wildcards.dataset)
     return as_json({key: row[key] for key in DECODED if key in row})
 
 
 def backbone_json(wildcards):
     """What loading a backbone needs of its row, as JSON."""
-    return as_json(plan.backbone_row(config, wildcards.backbone))
+    return as_json(rows.backbone_row(config, wildcards.backbone))
 
 
 def made_backbone(wildcards):
     """The checkpoint that a backbone's recipe makes, where its row names one."""
     recipe = named(config["backbones"], wildcards.backbone, "backbone").get("recipe")
-    return f"{plan.made_in(config, recipe)}/model.safetensors" if recipe else []
+    return f"{rows.made_in(config, recipe)}/model.safetensors" if recipe else []
 
 
 def corpus_of(wildcards):
     """The raw data of a recipe, which the user names."""
-    return corpus_named(plan.recipe_row(config, wildcards.recipe)["corpus"])
+    return corpus_named(rows.recipe_row(config, wildcards.recipe)["corpus"])
 
 
 def corpus_named(key):
@@ -220,34 +221,34 @@ def corpus_named(key):
 
 def shipped_start(wildcards):
     """The folder of the backbone that a recipe starts from, where that one ships; else None."""
-    start = plan.recipe_row(config, wildcards.recipe).get("start")
+    start = rows.recipe_row(config, wildcards.recipe).get("start")
     return config["backbones"].get(start, {}).get("path")
 
 
 def base_of(wildcards):
     """The recipe whose vocabulary and packed data a recipe takes: the one it starts from, or itself."""
     recipe = wildcards.recipe
-    return recipe if shipped_start(wildcards) else plan.recipe_row(config, recipe).get("start", recipe)
+    return recipe if shipped_start(wildcards) else rows.recipe_row(config, recipe).get("start", recipe)
 
 
 def tokenizer_of(wildcards):
     """The tokenizer of a recipe for text."""
     if shipped := shipped_start(wildcards):
         return f"{shipped}/tokenizer.json"
-    if "vocabulary" not in plan.recipe_row(config, base_of(wildcards)):
+    if "vocabulary" not in rows.recipe_row(config, base_of(wildcards)):
         return []
-    return f"{plan.made_in(config, base_of(wildcards))}/vocabulary/tokenizer.json"
+    return f"{rows.made_in(config, base_of(wildcards))}/vocabulary/tokenizer.json"
 
 
 def packed_of(wildcards):
     """The packed data of a recipe."""
-    return f"{plan.made_in(config, base_of(wildcards))}/packed"
+    return f"{rows.made_in(config, base_of(wildcards))}/packed"
 
 
 def started_from(wildcards):
     """The checkpoint that a recipe goes on from: of the backbone that ships, else of the recipe."""
-    start = plan.recipe_row(config, wildcards.recipe).get("start")
-    folder = shipped_start(wildcards) or (start and plan.made_in(config, start))
+    start = rows.recipe_row(config, wildcards.recipe).get("start")
+    folder = shipped_start(wildcards) or (start and rows.made_in(config, start))
     return f"{folder}/model.safetensors" if folder else []
 
 
@@ -255,7 +256,7 @@ def recipe_json(*keys):
     """A function from wildcards to a recipe, or to those of its `keys` it has, as JSON."""
 
     def row(wildcards):
-        recipe = plan.recipe_row(config, wildcards.recipe)
+        recipe = rows.recipe_row(config, wildcards.recipe)
         return as_json({key: recipe[key] for key in keys or recipe if key in recipe})
 
     return row
@@ -268,7 +269,7 @@ def folder_option(option, file):
 
 def cards_of(wildcards):
     """Cards of a training job: what its backbone's row says; a recipe takes one."""
-    return plan.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
+    return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
 
 
 def gpus(wildcards):

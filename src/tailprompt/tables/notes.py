@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tailprompt import plan, records
+from tailprompt import records
+from tailprompt.points import parse
 
 
 def sentence(text: str) -> str:
@@ -113,7 +114,7 @@ def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
     lines = []
     for dataset, report in reports.items():
         values = [
-            f"{titles[method]} {plan.parse(run)[1][key]}"
+            f"{titles[method]} {parse(run)[1][key]}"
             for (name, method), run in chosen.items()
             if name == dataset
         ]

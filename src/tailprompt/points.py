@@ -1,0 +1,71 @@
+"""A run is a point, `protocol/backbone/dataset/method/seed`: how it and the names in it are written.
+
+`name@key=value,key=value` is a point of a
+sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word. Names become
+folders, so a value is plain: letters, digits and . _ + -.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from tailprompt.errors import BadInput
+
+CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
+LONGEST = 200  # characters of a name: file systems take 255, and endings follow
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """One run."""
+
+    protocol: str
+    backbone: str
+    dataset: str
+    method: str
+    seed: int
+
+    @property
+    def path(self) -> str:
+        """The run's folder below `results/<scale>/runs`."""
+        return f"{self.protocol}/{self.backbone}/{self.dataset}/{self.method}/{self.seed}"
+
+    @classmethod
+    def at(cls, path: str) -> Point:
+        """The point whose `path` this is."""
+        *words, seed = path.split("/")
+        return cls(*words, int(seed))
+
+
+def parse(name: str) -> tuple[str, dict]:
+    """Split `name@key=value,...` into the name and its changes."""
+    base, at, changes = name.partition("@")
+    pairs = changes.split(",") if at else []
+    wrong = [pair for pair in pairs if not CHANGE.fullmatch(pair)]
+    if wrong:
+        raise BadInput(
+            f"{name!r}: after @ come key=value pairs separated by commas, values of letters, digits, . _ + "
+            f"and -, not {wrong[0]!r}; other values belong in a row of their own"
+        )
+    if len(name) > LONGEST:
+        raise BadInput(f"'{name}' is longer than {LONGEST} characters; shorter is a row of its own")
+    found = {key: word(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+    if len(found) < len(pairs):
+        raise BadInput(f"'{name}' gives a key twice")
+    return base, found
+
+
+def word(value: str):
+    """JSON if it is JSON, else the text itself."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def vary(method: str, key: str, value) -> str:
+    """`method` with one more change after its @."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{method}{',' if '@' in method else '@'}{key}={text}"
