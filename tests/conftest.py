@@ -1,12 +1,12 @@
-"""What the tests of the library share: a small random backbone with its tokenizer, and their order."""
+"""What the tests of the library share: a small random backbone with its tokenizer, and their order.
 
+The process that hands out the tests reads this file first, and the others wait: torch is imported inside.
+"""
+
+import gc
 from functools import cache
 
 import pytest
-import torch
-from transformers import AutoTokenizer
-
-from tailprompt import backbones
 
 SHIPPED = "workflow/resources/backbones/"
 FOLDER = f"{SHIPPED}bert-mini"
@@ -19,17 +19,31 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
 
 
+def pytest_collection_finish():
+    """What was imported stays to the end: the garbage collector need not walk over it each time."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def one_thread():
     """Small tensors are fastest so, and two test runs on one machine do not slow each other."""
+    import torch
+
     torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def tokenizers_that_ship_are_read_once():
     """Nobody changes them, and reading one takes as long as many a run of a small model."""
+    from transformers import AutoTokenizer
+
     read = AutoTokenizer.from_pretrained
-    once = cache(read)
+
+    @cache
+    def once(where, **options):
+        tokenizer = read(where, **options)
+        tokenizer.get_vocab = cache(tokenizer.get_vocab)
+        return tokenizer
 
     def from_pretrained(where, **options):
         return (once if str(where).startswith(SHIPPED) else read)(where, **options)
@@ -41,9 +55,13 @@ def tokenizers_that_ship_are_read_once():
 
 @pytest.fixture
 def backbone():
+    from tailprompt import backbones
+
     return backbones.load(ROW)
 
 
 @pytest.fixture(scope="session")
 def tokenizer():
+    from tailprompt import backbones
+
     return backbones.load(ROW).tokenizer

@@ -6,18 +6,18 @@ import made_up
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from blocks import block, results
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailprompt import blocks, bootstrap, claims, metrics
 from tailprompt.errors import BadInput
+from tailprompt.schemas import read
 from tailprompt.score import score_run
 from tailprompt.tables.claims import claims as table
 from tailprompt.tables.claims import printed_effects
 
-GLEE = yaml.safe_load(Path(__file__).parents[1].joinpath("config/papers/glee.yaml").read_text("utf-8"))
+GLEE = read("config/papers/glee.yaml")
 TAIL = {
     "id": "tail", "says": "Prompt-tuning is better on the tail", "section": "3.2", "table": "table2",
     "method": "prompt", "than": "cls-tanh", "metric": "f1/tail", "direction": "greater",
@@ -200,7 +200,7 @@ def test_runs_scored_on_other_examples_are_refused(tmp_path):
 
 def config(methods=None):
     """A configuration with GLEE's claims, one data set a set, and the methods a scale runs."""
-    listed = yaml.safe_load(Path(__file__).parents[1].joinpath("config/methods.yaml").read_text("utf-8"))
+    listed = read("config/methods.yaml")
     protocol = {"seeds": [1], "backbones": {"en": "mini"}, "settings": {}} | (
         {"methods": methods} if methods else {}
     )
@@ -236,7 +236,7 @@ def test_claims_about_methods_that_a_scale_does_not_run_take_no_runs():
 @pytest.mark.parametrize("paper, count", [("glee", 17), ("lpt", 40), ("ppt", 22)])
 def test_every_claim_is_well_formed(paper, count):
     folder = Path(__file__).parents[1] / "config"
-    stated = yaml.safe_load((folder / f"papers/{paper}.yaml").read_text("utf-8"))["papers"][paper]["tables"]
+    stated = read(folder / f"papers/{paper}.yaml")["papers"][paper]["tables"]
     printed = pd.read_csv(folder / f"reported/{paper}.csv")
     assert len(stated["claims"]["claims"]) == count
     for name, claim in stated["claims"]["claims"].items():
@@ -249,7 +249,7 @@ def test_every_claim_is_well_formed(paper, count):
 
 def test_the_printed_effects_of_lpt_go_the_way_of_its_claims():
     folder = Path(__file__).parents[1] / "config"
-    paper = yaml.safe_load((folder / "papers/lpt.yaml").read_text("utf-8"))["papers"]["lpt"]
+    paper = read(folder / "papers/lpt.yaml")["papers"]["lpt"]
     printed = pd.read_csv(folder / "reported/lpt.csv")
     for name, claim in paper["tables"]["claims"]["claims"].items():
         mean = np.mean(list(printed_effects(claim, printed).values()))
@@ -259,8 +259,8 @@ def test_the_printed_effects_of_lpt_go_the_way_of_its_claims():
 
 def test_the_printed_effects_of_ppt_go_the_way_of_its_claims():
     folder = Path(__file__).parents[1] / "config"
-    content = yaml.safe_load((folder / "papers/ppt.yaml").read_text("utf-8"))
-    rows = yaml.safe_load((folder / "datasets.yaml").read_text("utf-8"))["datasets"]
+    content = read(folder / "papers/ppt.yaml")
+    rows = read(folder / "datasets.yaml")["datasets"]
     printed = pd.read_csv(folder / "reported/ppt.csv")
     for name, claim in content["papers"]["ppt"]["tables"]["claims"]["claims"].items():
         here = {rows[dataset.partition("@")[0]]["reported"] for dataset in content["sets"][claim["sets"]]}

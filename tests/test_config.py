@@ -5,13 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from scales import SMALL, scale, small_project
 
 from tailprompt import blocks, config
 from tailprompt.errors import BadInput
 from tailprompt.overlay import merge
 from tailprompt.runnable import check_files, check_settings
+from tailprompt.schemas import read
 
 SCALES = ["paper", "mini", "demo", "mine", "mine-images"]
 
@@ -351,20 +351,20 @@ def registry(file: str, name: str) -> set[str]:
     ],
 )
 def test_schemas_name_what_the_code_has(schema, place, file, name):
-    found = yaml.safe_load(Path(f"workflow/schemas/{schema}.schema.yaml").read_text("utf-8"))
+    found = read(f"workflow/schemas/{schema}.schema.yaml")
     for key in place.split("."):
         found = found[int(key) if key.isdigit() else key]
     assert set(found["enum"]) == registry(f"src/tailprompt/{file}", name)
 
 
 def test_schemas_name_the_heads_of_texts_and_images():
-    found = yaml.safe_load(Path("workflow/schemas/settings.schema.yaml").read_text("utf-8"))["properties"]
+    found = read("workflow/schemas/settings.schema.yaml")["properties"]
     registries = [registry("src/tailprompt/compose.py", name) for name in ("HEADS", "HEADS_OF_IMAGES")]
     assert set(found["head"]["enum"]) == set().union(*registries)
 
 
 def test_schemas_name_the_loaders_of_images():
-    found = yaml.safe_load(Path("workflow/schemas/datasets.schema.yaml").read_text("utf-8"))["$defs"]
+    found = read("workflow/schemas/datasets.schema.yaml")["$defs"]
     files = ("listings", "shifted")
     known = set().union(*(registry(f"src/tailprompt/data/{file}.py", "LISTINGS") for file in files))
     assert set(found["images"]["enum"]) == known and set(found["folders"]["enum"]) < known

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,14 @@ def part(module: str) -> str:
     return module.removeprefix("tailprompt.").split(".")[0]
 
 
+@cache
+def statements(file: str) -> list[list[str]]:
+    """The modules that each import statement of a file names."""
+    nodes = list(ast.walk(ast.parse(Path(file).read_text("utf-8"))))
+    plain = [[alias.name for alias in node.names] for node in nodes if isinstance(node, ast.Import)]
+    return plain + [[node.module] for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_go_up_the_order(module):
     assert part(module) in RANK, f"give {module} its place in ORDER"
@@ -51,9 +60,7 @@ def test_imports_go_up_the_order(module):
 )
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):
-        for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        for names in statements(file):
             heavy = {name for name in names if name in HEAVY or name.split(".")[0] in HEAVY}
             assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
 

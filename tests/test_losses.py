@@ -1,12 +1,10 @@
 """Losses: limits, closed forms and parity with formulas written another way."""
 
 import inspect
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, log_softmax
@@ -23,6 +21,7 @@ from tailprompt.losses import (
     ldam,
     logit_adjusted,
 )
+from tailprompt.schemas import read
 
 COUNTS = torch.tensor([900.0, 90.0, 9.0, 1.0])
 
@@ -243,5 +242,5 @@ def test_each_loss_is_per_example(name):
 @pytest.mark.parametrize("name", LOSSES)
 def test_each_setting_of_a_loss_has_a_default_and_a_place_in_its_signature(name):
     function, wanted = LOSSES[name]
-    default = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]["default"]
+    default = read("config/methods.yaml")["methods"]["default"]
     assert set(wanted) <= set(default) & set(inspect.signature(function).parameters)

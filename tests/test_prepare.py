@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from tailprompt import data
 from tailprompt.data import corpus, report, shifted
@@ -16,10 +15,11 @@ from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
 from tailprompt.prepare import main
 from tailprompt.rows import dataset_row
+from tailprompt.schemas import read
 from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text("utf-8"))
+CONFIG = read(ROOT / "config" / "datasets.yaml")
 ROWS = CONFIG["datasets"]
 TEXTS = [name for name in ROWS if ROWS[name]["language"] != "image"]
 IMAGES = [name for name in ROWS if name not in TEXTS]

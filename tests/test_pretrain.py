@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import timm
 import torch
-import yaml
 from made_up import write_corpus
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGeneration
@@ -16,6 +15,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGe
 from tailprompt import backbones, card, pack, pretrain, tasks, vocabulary
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
+from tailprompt.schemas import read
 
 STEPS = {
     "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
@@ -192,8 +192,8 @@ def test_the_stages_say_what_a_broken_recipe_lacks(tmp_path, monkeypatch):
     ],
 )
 def test_what_ships_is_its_recipe_and_its_card(name, kind):
-    rows = yaml.safe_load(Path("config/backbones.yaml").read_text("utf-8"))["backbones"]
-    recipe = yaml.safe_load(Path("config/pretraining.yaml").read_text("utf-8"))["pretraining"][name]
+    rows = read("config/backbones.yaml")["backbones"]
+    recipe = read("config/pretraining.yaml")["pretraining"][name]
     about = json.loads((SHIPPED / name / "pretraining.json").read_text("utf-8"))
     assert about["recipe"] == {key: value for key, value in recipe.items() if key != "card"}
     assert about["sha256"] == backbones.sha256(SHIPPED / name / "model.safetensors")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
+
+from tailprompt.schemas import read
 
 HERE = Path(__file__).parents[1] / "config"
 LONG_TAILED = ("cmid", "iflytek", "ctc", "msra", "r52")
@@ -20,7 +21,7 @@ def printed():
 
 
 def rows(name):
-    return set(yaml.safe_load((HERE / f"{name}.yaml").read_text("utf-8"))[name])
+    return set(read(HERE / f"{name}.yaml")[name])
 
 
 def cell(printed, table):
@@ -87,7 +88,7 @@ def lpt():
     return pd.read_csv(HERE / "reported/lpt.csv", dtype={"value": float})
 
 
-OURS = yaml.safe_load((HERE / "papers/lpt.yaml").read_text("utf-8"))["papers"]["lpt"]
+OURS = read(HERE / "papers/lpt.yaml")["papers"]["lpt"]
 
 
 def test_every_cell_of_lpt_is_there_once(lpt):

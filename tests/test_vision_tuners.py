@@ -1,17 +1,15 @@
 """Prompts in a ViT: what must equal the plain timm model, the released form, and what must not move."""
 
-from pathlib import Path
-
 import jaxtyping
 import pytest
 import timm
 import torch
-import yaml
 from tiny_vit import DEPTH, SETTINGS, WIDTH, images, vit
 from torch.nn import functional as F
 
 from tailprompt import tuning
 from tailprompt.errors import BadInput
+from tailprompt.schemas import read
 from tailprompt.tuners.vision import prompted
 
 GROUPED = {"tuner": "group_prompts", "length": 3, "pool": 5, "shared_blocks": 2}
@@ -301,7 +299,7 @@ def test_compiled_blocks_compute_the_same(settings, monkeypatch):
 
 
 def test_the_schema_names_every_tuner_of_images_and_that_of_texts_alone():
-    schema = yaml.safe_load(Path("workflow/schemas/settings.schema.yaml").read_text("utf-8"))
+    schema = read("workflow/schemas/settings.schema.yaml")
     names = ", ".join(sorted({*schema["properties"]["tuner"]["enum"]} - {"soft_prompt"}))
     with pytest.raises(BadInput, match=f"unknown tuner of images 'lora'; known: {names}$"):
         prompted(vit(), tuner="lora")

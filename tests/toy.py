@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-import yaml
 from conftest import ROW
 
 from tailprompt import data
 from tailprompt.points import Point
+from tailprompt.schemas import read
 from tailprompt.train import train
 
 WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}
@@ -32,7 +32,7 @@ TRAINING = {
     "max_length": 24,
     "language": "en",
 }
-METHODS = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+METHODS = read("config/methods.yaml")["methods"]
 SETTINGS = METHODS["default"] | METHODS["default_text"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from functools import cache
 from importlib.metadata import version
 
 import torch
@@ -34,6 +35,7 @@ def surroundings(device: torch.device) -> dict:
     }
 
 
+@cache
 def version_of(package: str) -> str:
     """Version of a package; our own runs from its folder as well as installed."""
     if package == "tailprompt":
