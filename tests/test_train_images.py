@@ -15,6 +15,7 @@ from tiny_vit import DEPTH, SIZE, WIDTH
 
 from tailprompt import backbones, data, loop
 from tailprompt.errors import BadInput
+from tailprompt.files import sha256
 from tailprompt.train import check_dev
 
 HEAD = {"head.predictor.weight", "class_vectors"}
@@ -170,6 +171,26 @@ def test_a_killed_run_with_views_and_mixup_ends_as_one_that_was_not(
     assert len(calls) == 8 + 3  # an epoch of three steps after the state of step 6
     assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(whole).items())
     pd.testing.assert_frame_equal(toy.scores(whole), toy.scores(resumed))
+
+
+def test_a_state_of_a_run_that_began_in_other_weights_is_not_gone_on_from(first, root, tmp_path, monkeypatch):
+    other = toy_images.run(root, "lpt-phase1@lr=0.01", lr=0.01)
+    toy_images.prepare(tmp_path)
+    real, steps = loop.update, []
+
+    def update(*arguments):
+        steps.append(1)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "update", update)
+    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    with pytest.raises(KeyboardInterrupt):
+        toy_images.run(tmp_path, "lpt", start=first)
+    resumed = toy_images.run(tmp_path, "lpt", start=other.rename(tmp_path / "lpt-phase1"))
+    assert len(steps) == 5 + 6  # all steps of two epochs
+    assert about(resumed)["start_sha256"] == sha256(tmp_path / "lpt-phase1/weights.safetensors")
 
 
 def test_a_head_from_class_means_points_where_the_features_of_its_class_are(root):

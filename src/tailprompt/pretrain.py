@@ -36,8 +36,9 @@ def pretrain(
     task = build(recipe, packed, words, device)
     if start:
         begin_from(task.model, start)
-    pack = read_json(packed / "pack.json")
-    progress = optimise(task, recipe, folder / "state.pt", json.dumps([recipe, pack], sort_keys=True), name)
+    pack, origin = read_json(packed / "pack.json"), start and sha256(start / "model.safetensors")
+    key = json.dumps([recipe, pack, origin], sort_keys=True)
+    progress = optimise(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
     if tokenizer:
         copy_files(tokenizer, folder, ["tokenizer.json", "tokenizer_config.json"])

@@ -37,7 +37,7 @@ from tailprompt.outcome import asked_features, chosen_prompts, write_curve, writ
 from tailprompt.points import Point, parse
 from tailprompt.provenance import surroundings
 from tailprompt.samplers import SAMPLERS
-from tailprompt.weights import load_trained, tuned, write_weights
+from tailprompt.weights import file_of, load_trained, tuned, write_weights
 
 LOOP = (
     "select",
@@ -94,7 +94,8 @@ def train(
     to_device(model, settings, device)
     if settings.get("head_start") == "class_means" and not start:
         start_from_means(model, as_judged())
-    key = json.dumps([settings, row, prepared.words, sha256(prepared.path)], sort_keys=True)
+    origin = start and sha256(file_of(start))
+    key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
     progress = fit_model(model, splits, prepared.classes, settings, point, folder, key)
     logits, tau = predicted(model, splits, settings)
     write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
@@ -102,7 +103,7 @@ def train(
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, settings)
     write_curve(folder / "curve.csv", progress)
-    about = {"point": vars(point), "settings": settings, "backbone": row}
+    about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, settings, dev_scores(logits, splits), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}

@@ -31,6 +31,11 @@ def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None
         save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, temporary)
 
 
+def file_of(run: Path) -> Path:
+    """Where the weights of a run, or of peft's adapter, lie."""
+    return run / (adapter.WEIGHTS if adapter.is_adapter(run) else "weights.safetensors")
+
+
 def load_trained(
     model: Model | ImageModel, run: Path, *, started: bool = False, new: Collection[str] = ()
 ) -> None:
@@ -39,10 +44,10 @@ def load_trained(
     started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
     image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
     """
+    path = file_of(run)
     if adapter.is_adapter(run):
         load_adapter(model, run)
         return
-    path = run / "weights.safetensors"
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
