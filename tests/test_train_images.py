@@ -188,9 +188,10 @@ def test_a_state_of_a_run_that_began_in_other_weights_is_not_gone_on_from(first,
     monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
     with pytest.raises(KeyboardInterrupt):
         toy_images.run(tmp_path, "lpt", start=first)
-    resumed = toy_images.run(tmp_path, "lpt", start=other.rename(tmp_path / "lpt-phase1"))
+    again = other.parent.rename(tmp_path / first.parent.name) / other.name
+    resumed = toy_images.run(tmp_path, "lpt", start=again)
     assert len(steps) == 5 + 6  # all steps of two epochs
-    assert about(resumed)["start_sha256"] == sha256(tmp_path / "lpt-phase1/weights.safetensors")
+    assert about(resumed)["start_sha256"] == sha256(again / "weights.safetensors")
 
 
 def test_a_head_from_class_means_points_where_the_features_of_its_class_are(root):
