@@ -66,7 +66,7 @@ def finished(config: dict, point: Point, root: Path) -> float | None:
 
 def table(points: list[Point], left: dict[Point, float]) -> list[str]:
     """A line for each protocol, backbone and data set."""
-    rows = [("protocol", "backbone", "data set", "methods", "seeds", "runs", "done", "hours left")]
+    rows = [("protocol", "backbone", "data set", "methods, by rate", "seeds", "runs", "done", "hours left")]
     cells: dict[tuple, list[Point]] = {}
     for point in points:
         cells.setdefault((point.protocol, point.backbone, point.dataset), []).append(point)
