@@ -5,7 +5,9 @@ Details of each kind are tested beside the code that refuses it; here is the who
 
 import hashlib
 import os
+import resource
 import signal
+import subprocess
 import sys
 import time
 from datetime import datetime
@@ -14,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
 
 from tailprompt import backbones, data, decode, prepare, train
@@ -22,7 +25,8 @@ from tailprompt.data import listings, sources
 from tailprompt.data.splits import cut
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import whole, write_json
+from tailprompt.files import HOST, whole, write_json, write_tensors
+from tailprompt.state import Progress, save
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -109,6 +113,13 @@ def under_a_file(folder):
     (folder / "file").touch()
     with whole(folder / "file/out.csv"):
         raise AssertionError("this is known before the block")
+
+
+def saved_state(path, tensors):
+    """Write the state from which a killed run goes on."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer)
+    save(path, "key", Progress(), tensors, optimizer, schedule)
 
 
 def trained(*options, point="a/b/c/d/1", settings="{}"):
@@ -395,6 +406,14 @@ TABLE = {
         lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),
         r"1 folders of classes have no image: b; fill or remove them, images end in \.bmp",
     ),
+    "folders of classes that differ in case": (
+        lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in ("C0", "c0"))),
+        r"'mine': 1 classes differ from another in blanks or case only: c0; spell each class in one way$",
+    ),
+    "a list with labels that differ in case": (
+        lambda folder, _: listed(folder, "a/0.png c3\na/1.png C3\n"),
+        r"'mine': 1 classes differ from another in blanks or case only: C3; spell each class in one way$",
+    ),
     "classes beside splits": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in SIBLINGS)),
         r": the folders other are beside test, train; a folder has classes, or train, val and test alone",
@@ -497,6 +516,33 @@ def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):
         stage(main)
     signal.signal(signal.SIGTERM, before)
     assert end.value.code == 143 and not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_is_removed_when_its_file_is_written_again(tmp_path):
+    def left(name, number, host=HOST):
+        (tmp_path / f".{name}.{host}-{number}.part").touch()
+
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    kept = [("a[1].npy", os.getppid(), HOST), ("a[1].npy", dead.pid, "elsewhere"), ("b.npy", dead.pid, HOST)]
+    for part in [("a[1].npy", dead.pid), *kept]:
+        left(*part)
+    with whole(tmp_path / "a[1].npy"):
+        pass
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {"a[1].npy", *(f".{name}.{host}-{number}.part" for name, number, host in kept)}
+
+
+@pytest.mark.parametrize("write", [write_tensors, saved_state], ids=["weights", "state"])
+def test_weights_that_the_disk_does_not_take_are_one_sentence(tmp_path, write):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # as a full disk
+    try:
+        with pytest.raises(BadInput, match=r"weights cannot be written \(") as error:
+            write(tmp_path / "weights", {"a": torch.zeros(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("option", ["--threads", "--slots", "--cards"])

@@ -442,6 +442,18 @@ def test_a_folder_of_data_that_is_named_must_be_there(root, given, said):
         check_files(config.load(values=given, root=root), root)
 
 
+@pytest.mark.parametrize(
+    "place", ["results", "results/raw", "results/{}", "results/{}/runs", "results/{}/images"]
+)
+def test_a_file_in_the_way_of_the_results_is_one_sentence(root, tmp_path, place):
+    loaded = config.load(root=root)
+    file = tmp_path / place.format(loaded["scale"])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    with pytest.raises(BadInput, match=r"^results.* is a file, where a folder of results is wanted; move it"):
+        check_files(loaded, tmp_path)
+
+
 def test_the_folder_of_a_backbone_that_a_run_takes_must_be_there(root):
     absent = {"bert-mini": {"path": "no/such"}}
     accepted(root, {"backbones": absent})  # no run takes it

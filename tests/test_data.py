@@ -73,6 +73,25 @@ def test_places_name_the_line_even_after_a_text_of_several_lines(tmp_path):
     assert list(data.load_table({"train": path}, {})["file:line"]) == ["f.csv:2", "f.csv:4"]
 
 
+@pytest.mark.parametrize("kind, mark", [("csv", ","), ("tsv", "\t")])
+@pytest.mark.parametrize("end", ['"7 inch screws,b', "last,a"])
+def test_a_stray_quote_that_would_swallow_rows_is_refused_with_its_line(tmp_path, kind, mark, end):
+    lines = ["text,label", "printer down,a", '"5 inch screws,b', "invoice wrong,a", end, ""]
+    path = save(tmp_path / f"f.{kind}", "\n".join(lines).replace(",", mark))
+    with pytest.raises(
+        BadInput, match=rf"f\.{kind}: the row of line 3 has a field that begins with a double"
+    ):
+        data.load_table({"train": path}, {})
+    assert len(data.load_table({"train": path}, {"quotes": False})) == 4
+
+
+def test_quotes_that_swallow_nothing_are_read_as_ever(tmp_path):
+    cells = ['"two\nlines, ""quoted"""', '5" screws', '"so" it is', '"a\n\nb"']
+    path = save(tmp_path / "f.csv", "\n".join(["text,label", *(f"{cell},a" for cell in cells)]))
+    found = ['two\nlines, "quoted"', '5" screws', "so it is", "a\n\nb"]
+    assert list(data.load_table({"train": path}, {})["text"]) == found
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     path = save(tmp_path / "f.csv", "\ufefftext,label\nx,a\n")
     assert list(data.load_table({"train": path}, {})["text"]) == ["x"]
@@ -275,6 +294,13 @@ def test_shots_take_so_many_of_each_class_in_train_and_dev_and_leave_test():
 
 def test_an_imbalance_of_100_gives_the_exponential_profile():
     assert splits.exponential([500] * 5, 100) == [500, 158, 50, 16, 5]
+
+
+@pytest.mark.parametrize("ratio", [501, 1_000_000_000])
+def test_an_imbalance_above_the_largest_class_is_refused(ratio):
+    with pytest.raises(BadInput, match=f"imbalance={ratio} is not possible: the largest class has 500"):
+        splits.cut(canonical([500, 20]), {"imbalance": ratio}, 2)
+    assert splits.exponential([500, 20], 500) == [500, 1]
 
 
 @settings(deadline=None)

@@ -10,9 +10,10 @@ import tarfile
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 from tailprompt import data, decode, prepare
+from tailprompt.config import load
 from tailprompt.data import listings, pictures, report, shifted
 from tailprompt.errors import BadInput
 
@@ -51,10 +52,69 @@ def class_folders(root, classes="ab", number=10):
 # one image
 
 
-@pytest.mark.parametrize("mode, ending", [("L", "png"), ("P", "png"), ("RGBA", "png"), ("CMYK", "jpg")])
-def test_any_mode_becomes_rgb_and_is_named(tmp_path, mode, ending):
+STORED = [("L", "png", "L"), ("P", "png", "P"), ("RGBA", "png", "RGBA on white"), ("CMYK", "jpg", "CMYK")]
+
+
+@pytest.mark.parametrize("mode, ending, named", STORED)
+def test_any_mode_becomes_rgb_and_is_named(tmp_path, mode, ending, named):
     pixels, found = pictures.decoded(picture(tmp_path / f"a.{ending}", (102, 102, 102), mode=mode), 6)
-    assert found == mode and pixels.shape == (6, 6, 3) and np.abs(pixels.astype(int) - 102).max() < 6
+    assert found == named and pixels.shape == (6, 6, 3) and np.abs(pixels.astype(int) - 102).max() < 6
+
+
+HOLES = [(mode, "png", {"transparency": key}) for mode, key in (("P", 7), ("L", 7), ("RGB", (7, 7, 7)))]
+HOLES += [("P", "gif", {"transparency": 7}), ("RGBA", "png", {}), ("LA", "png", {})]
+HOLES += [("RGBA", "webp", {"lossless": True}), ("RGBA", "tiff", {})]
+
+
+@pytest.mark.parametrize("mode, ending, options", HOLES)
+def test_what_is_transparent_lies_on_white(tmp_path, mode, ending, options):
+    drawing = Image.new("L", (6, 6), 7)
+    drawing.paste(0, (2, 2, 4, 4))
+    stored = drawing.convert(mode)
+    if "A" in mode:
+        stored.putalpha(drawing.point(lambda value: 255 * (value == 0)))
+    stored.save(tmp_path / f"a.{ending}", **options)
+    pixels, found = pictures.decoded(tmp_path / f"a.{ending}", 6)
+    assert found == f"{mode} on white"
+    assert (pixels[0] == 255).all() and (pixels[2:4, 2:4] == 0).all()
+
+
+def test_an_image_without_a_hole_keeps_its_pixels_whatever_its_alpha(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
+    Image.fromarray(pixels).convert("RGBA").save(tmp_path / "a.png")
+    assert (pictures.decoded(tmp_path / "a.png", 6)[0] == pixels).all()
+
+
+def sideways(path):
+    """A photo of a phone: left half dark as it is stored, upper half dark as it is seen."""
+    pixels = np.full((8, 8, 3), 200, np.uint8)
+    pixels[:, :4] = 0
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, exif=exif, quality=95)
+
+
+@pytest.mark.parametrize("loader", ["image_folder", "image_lists"])
+def test_own_photos_are_turned_as_their_exif_says_unless_told_otherwise(tmp_path, loader):
+    for name in ("a/1.jpg", "b/1.jpg"):
+        sideways(tmp_path / "mine" / name)
+    (tmp_path / "all.txt").write_text("a/1.jpg 0\nb/1.jpg 1\n")
+    paths = {"all": "all.txt"} if loader == "image_lists" else None
+    for told, upright in (({}, True), ({"upright": False}, False), ({"upright": True}, True)):
+        pixels, _, about = run(tmp_path, {"loader": loader, **told}, paths, tmp_path / "mine")
+        upper, left = pixels[0, 2].mean(), pixels[0, :, 2].mean()
+        assert upper == pytest.approx(0 if upright else 100, abs=9)
+        assert left == pytest.approx(100 if upright else 0, abs=9)
+        assert about["decoded"]["upright"] == upright
+
+
+def test_published_photos_are_not_turned_as_the_papers_loaders_turn_none(tmp_path):
+    sideways(tmp_path / "a" / "n01498041" / "0.jpg")
+    row = {"loader": "wordnet_folders", "trained_on": "imagenet-lt"}
+    assert not run(tmp_path, row, root=tmp_path / "a")[2]["decoded"]["upright"]
+    rows = [row for row in load()["datasets"].values() if row.get("loader") == "image_lists"]
+    assert rows and not any(row["upright"] for row in rows)
 
 
 def test_a_crop_keeps_the_middle_and_a_squash_keeps_all():

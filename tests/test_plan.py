@@ -548,6 +548,12 @@ def test_choose_may_try_other_values_for_a_method():
     assert blocks.values_of({}, "pt") == [None]
 
 
+def test_a_name_that_gives_what_its_table_varies_is_refused():
+    spec = {"choose": {"over": "lr", "values": [1, 2]}}
+    with pytest.raises(BadInput, match=r"'lpt@lr=3e-4': its table varies lr already .* choose: {of: {lpt: "):
+        blocks.values_of(spec, "lpt@lr=3e-4")
+
+
 @pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1562)])
 def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     whole = scale(name)

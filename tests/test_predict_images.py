@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import toy
 import toy_images
+from PIL import ExifTags, Image
 
 from tailprompt import predict
 from tailprompt.errors import BadInput
@@ -94,6 +95,10 @@ def test_one_image_is_a_row(runs, pictures, tmp_path):
 def test_images_are_decoded_as_those_of_the_run_were(root, pictures, tmp_path):
     toy_images.prepare(root, "squashed", fit="squash", border=2)
     folder = toy_images.run(root, "linear", dataset="squashed")
+    for path in (root / "pictures/squashed/test").glob("*/*.png"):  # stored on its head, seen as it was
+        exif = Image.Exif()
+        exif[ExifTags.Base.Orientation] = 3
+        Image.open(path).transpose(Image.Transpose.ROTATE_180).save(path, exif=exif)
     made = run(folder, root / "pictures/squashed/test", tmp_path / "out.csv")
     kept = toy.scores(folder).query("split == 'test'")
     assert made.probability.to_numpy() == pytest.approx(softmax(kept[[0, 1, 2]].to_numpy()).max(1), abs=5e-3)

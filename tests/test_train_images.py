@@ -86,7 +86,7 @@ def test_every_other_method_trains_and_scores_every_class(root, first, method):
 
 
 def test_run_json_says_how_the_images_were_decoded_and_what_a_phase_learned(first, second):
-    assert about(first)["data"]["decoded"] == {"side": 20, "fit": "crop", "border": 0}
+    assert about(first)["data"]["decoded"] == {"side": 20, "fit": "crop", "border": 0, "upright": True}
     assert about(first)["trainable"] == (DEPTH * 2 + 3) * WIDTH
     assert about(second)["trainable"] == (5 * 2 * 2 + 5 + 3) * WIDTH  # pool, keys and head
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxtyping import Float
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from tailprompt.errors import BadInput, named
-from tailprompt.files import read_json, reading, whole, write_json
+from tailprompt.files import read_json, reading, write_json, write_tensors
 
 CONFIG, WEIGHTS, TENSOR = "adapter_config.json", "adapter_model.safetensors", "prompt_embeddings"
 TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE_EXTRACTION"}
@@ -34,8 +34,7 @@ def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -
         "prompt_tuning_init": "RANDOM",
         "inference_mode": True,
     }
-    with whole(folder / WEIGHTS) as temporary:
-        save_file({TENSOR: prompt.detach().cpu().contiguous()}, temporary)
+    write_tensors(folder / WEIGHTS, {TENSOR: prompt.detach().cpu().contiguous()})
     write_json(folder / CONFIG, config)
 
 

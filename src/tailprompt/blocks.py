@@ -53,9 +53,17 @@ def expand(config: dict, spec: dict) -> dict:
 
 
 def values_of(spec: dict, method: str) -> list:
-    """The values that `choose` tries for a method, or None alone where nothing is chosen."""
-    choose = spec.get("choose", {})
-    return choose.get("of", {}).get(parse(method)[0]) or choose.get("values", [None])
+    """The values that `choose` tries for a method, or None alone where nothing is chosen.
+
+    Raises BadInput for a method whose name gives one already.
+    """
+    choose, (base, changes) = spec.get("choose", {}), parse(method)
+    if (over := choose.get("over")) in changes:
+        raise BadInput(
+            f"'{method}': its table varies {over} already (choose: over); leave {over} out of the name, or "
+            f"state the values for {base} in choose: {{of: {{{base}: [...]}}}}"
+        )
+    return choose.get("of", {}).get(base) or choose.get("values", [None])
 
 
 def claims_of(config: dict, spec: dict) -> list[dict]:

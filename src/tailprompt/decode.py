@@ -31,6 +31,7 @@ from tailprompt.errors import BadInput, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
+UPRIGHT = ("image_folder", "image_lists")  # loaders whose images are turned as their EXIF says, unless told
 TOGETHER = 4096  # images that wait for a thread
 
 
@@ -46,10 +47,11 @@ def decode(
     wrong = preflight.faults(listing, row)
     if wrong:  # to be seen at once, not after the hours that all images may take
         tqdm.write(f"'{row['name']}': {'; '.join(wrong)}; its images are looked at too before this ends")
-    check_space(out, len(table) * side**2 * 3)
     with files.whole(out) as array, files.whole(out.with_suffix(".parquet")) as temporary:
+        check_space(out, len(table) * side**2 * 3)  # what a killed process left is removed by now
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(table), side, side, 3))
         options = {"side": side, "fit": row.get("fit", "crop"), "border": row.get("border", 0)}
+        options["upright"] = row.get("upright", row["loader"] in UPRIGHT)
         done = filled(pixels, list(table[CONTENT]), options, threads, row["name"])
         if wrong := wrong + damaged(table, done):
             raise BadInput(f"'{row['name']}': {'; '.join(wrong)}")

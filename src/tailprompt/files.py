@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
+import platform
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,8 @@ from tailprompt.errors import BadInput, known
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # a process has its number on one machine alone
 
 
 @contextmanager
@@ -25,9 +30,10 @@ def whole(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     if not path.name or path.is_dir():
         raise BadInput(f"{path} is a folder; name a file in it to write to")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{HOST}-{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear(path)
         temporary.touch()
         mode = temporary.stat().st_mode
     except OSError as error:
@@ -38,6 +44,29 @@ def whole(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def clear(path: Path) -> None:
+    """Remove what processes of this machine that were killed left half written of `path`."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.{HOST}-*.part"):
+        try:
+            os.kill(int(part.stem.rpartition("-")[2]), 0)  # signal 0 asks whether the process is there
+        except ProcessLookupError:
+            part.unlink(missing_ok=True)
+        except PermissionError:  # another user's
+            pass
+
+
+def write_tensors(path: str | Path, tensors: dict, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors as safetensors, whole; raises BadInput where the disk does not take them."""
+    from safetensors import SafetensorError  # the plan needs no tensors
+    from safetensors.torch import save_file
+
+    with whole(path) as temporary:
+        try:
+            save_file(tensors, temporary, metadata)
+        except SafetensorError as error:
+            raise BadInput(f"{path} cannot be written ({error})") from None
 
 
 def write_json(path: str | Path, value) -> None:

@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 from tqdm import tqdm
 
 from tailprompt.cards import free
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, read_json, sha256, whole, write_json
+from tailprompt.files import json_object, read_json, sha256, whole, write_json, write_tensors
 from tailprompt.loop import autocast, linear
 from tailprompt.provenance import surroundings
 from tailprompt.state import Progress, resume, save
@@ -179,8 +179,7 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
             copy_files(Path(temporary), folder, sorted(file.name for file in Path(temporary).iterdir()))
         return
     tensors = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
-    with whole(folder / "model.safetensors") as temporary:
-        save_file(tensors, temporary, metadata={"format": "pt"})
+    write_tensors(folder / "model.safetensors", tensors, metadata={"format": "pt"})
     shape = {key: value for key, value in recipe["shape"].items() if key != "num_classes"}
     size = shape["img_size"]
     write_json(

@@ -35,10 +35,18 @@ GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
     "prompts_shallow": {"prompts_shallow"},
     "group_prompts": {"prompts", "group_prompts"},
 }
+FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
-    """Raise BadInput where data_dir, a corpus, or a file or folder of a data set of the scale is absent."""
+    """Raise BadInput where data_dir, a corpus, or a file or folder of a data set of the scale is absent.
+
+    So too where a file lies in the way of the results.
+    """
+    scale = f"results/{config['scale']}"
+    for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
+        if Path(root, folder).is_file():
+            raise BadInput(f"{folder} is a file, where a folder of results is wanted; move it away")
     data_dir = config.get("data_dir")
     if data_dir and not Path(root, data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")

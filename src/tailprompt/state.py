@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from tailprompt.errors import BadInput
 from tailprompt.files import whole
 
 
@@ -39,7 +40,10 @@ def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, sc
         "random_cards": torch.cuda.get_rng_state_all() if next(iter(learned.values())).is_cuda else [],
     }
     with whole(state) as temporary:
-        torch.save(content, temporary)
+        try:
+            torch.save(content, temporary)
+        except RuntimeError as error:  # what torch makes of a full disk
+            raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
 
 
 def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> Progress | None:

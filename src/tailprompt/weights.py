@@ -6,12 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from tailprompt import adapter
 from tailprompt.compose import ImageModel, Model
 from tailprompt.errors import BadInput
-from tailprompt.files import keyed, read_json, reading, whole
+from tailprompt.files import keyed, read_json, reading, write_tensors
 from tailprompt.starts import keeping
 from tailprompt.tuners.soft import SoftPrompted
 
@@ -27,8 +27,7 @@ def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None
         kept = {name for name in kept if name.startswith("head.")}
     tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
-    with whole(path) as temporary:
-        save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, temporary)
+    write_tensors(path, {name: value.cpu().contiguous().clone() for name, value in tensors.items()})
 
 
 def file_of(run: Path) -> Path:

@@ -45,6 +45,7 @@ DECODED = (
     "side",
     "fit",
     "border",
+    "upright",
     "classes",
     "trained_on",
 )

@@ -110,8 +110,7 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
 
 def spellings(table: pd.DataFrame, name: str) -> None:
     """No label is another, more frequent one but for blanks and case."""
-    plain = table["label"].value_counts().index.to_series().map(plainly)
-    rarer = list(plain.index[plain.duplicated()])
+    rarer = respelled(table["label"])
     wrong = few([f"'{label}'" for label in rarer])
     refuse(
         table,
@@ -119,6 +118,12 @@ def spellings(table: pd.DataFrame, name: str) -> None:
         f"'{name}': {{n}} rows have a label that differs from another in blanks or case only: {wrong} "
         "({places}); spell each class in one way, or give a verbalizer that names both",
     )
+
+
+def respelled(labels: pd.Series) -> list[str]:
+    """Labels that are another, more frequent one but for blanks and case."""
+    plain = labels.value_counts().index.to_series().map(plainly)
+    return list(plain.index[plain.duplicated()])
 
 
 def plainly(words: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image
+from PIL import Image, ImageOps
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # PIL knows others that start programs
 ENDINGS = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
@@ -16,15 +16,16 @@ Content = bytes | Path | UInt8[np.ndarray, "height width 3"]
 
 
 def decoded(
-    content: Content, side: int, *, fit: str = "crop", border: int = 0
+    content: Content, side: int, *, fit: str = "crop", border: int = 0, upright: bool = False
 ) -> tuple[UInt8[np.ndarray, "side side 3"], str]:
-    """The image as RGB, `side` pixels a side, and the mode it was stored in (RGB, L, CMYK, P, RGBA, ...).
+    """The image as RGB, `side` pixels a side, and what it was stored as (RGB, L, CMYK, RGBA on white, ...).
 
     fit: "crop" scales the shorter side and cuts out the middle; "squash" scales the whole image, whatever
-    its shape. border: pixels to cut off all around before. Raises what PIL does for a damaged image.
+    its shape. border: pixels to cut off all around before. upright: turned as its EXIF says. Raises what PIL
+    does for a damaged image.
     """
     stored = Image.fromarray(content) if isinstance(content, np.ndarray) else opened(content)
-    image = in_rgb(stored)
+    image = in_rgb(ImageOps.exif_transpose(stored) if upright else stored)
     if 2 * border >= min(image.size):
         raise ValueError(f"a border of {border} leaves nothing of {image.width} x {image.height} pixels")
     if border:
@@ -36,16 +37,22 @@ def decoded(
         sizes = (max(side, round(length * scale)) if fit == "crop" else side for length in image.size)
         image = image.resize(tuple(sizes), Image.Resampling.BICUBIC)
         image = middle(image, side, side)
-    return np.asarray(image), stored.mode
+    return np.asarray(image), f"{stored.mode} on white" if stored.has_transparency_data else stored.mode
 
 
 def in_rgb(stored: Image.Image) -> Image.Image:
-    """The image as RGB. PIL would clip what has more than 8 bits: 16 are scaled, 32 have no known range."""
+    """The image as RGB, what is transparent on white: under it lie colours that nobody sees.
+
+    PIL would clip what has more than 8 bits: 16 are scaled, 32 have no known range.
+    """
     if stored.mode in ("I", "F"):
         raise ValueError(f"32 bits a pixel, mode {stored.mode}; save it with 8 or 16")
     if stored.mode.startswith("I;16"):
         stored = Image.fromarray((np.asarray(stored) >> 8).astype(np.uint8))
-    return stored.convert("RGBA").convert("RGB") if stored.mode in ("P", "PA") else stored.convert("RGB")
+    if not stored.has_transparency_data:
+        return stored.convert("RGB")
+    seen = stored.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
 
 
 def middle(image: Image.Image, width: int, height: int) -> Image.Image:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tailprompt.data.checks import respelled
 from tailprompt.data.listings import CONTENT, Listing, printable
 from tailprompt.data.tables import PLACE, few
 
@@ -37,13 +38,18 @@ def between(table: pd.DataFrame) -> pd.Series:
 
 
 def misfits(listing: Listing, row: dict) -> list[str]:
-    """Labels that are no class, classes without an image to learn from, another number of classes."""
+    """Labels that are no class, are spelt in two ways or without an image to learn from, another number."""
     table, found = listing.table, []
     classes = listing.classes or sorted(set(table["label"]))
     outside = table[~table["label"].isin(classes)]
     if len(outside):
         span = f"{classes[0]} to {classes[-1]}"
         found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
+    if rarer := respelled(table["label"]):
+        found.append(
+            f"{len(rarer)} classes differ from another in blanks or case only: {few(rarer)}; "
+            "spell each class in one way"
+        )
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
     empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:

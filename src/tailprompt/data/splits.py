@@ -121,6 +121,11 @@ def even(counts: list[int], total: int) -> list[int]:
 
 def exponential(counts: list[int], ratio: float) -> list[int]:
     """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that every class can follow."""
+    if ratio > max(counts):
+        raise BadInput(
+            f"imbalance={ratio} is not possible: the largest class has {max(counts)} training rows, and the "
+            "smallest keeps one"
+        )
     present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
     shares = [ratio ** (-rank / max(1, len(present) - 1)) for rank in range(len(present))]
     largest = min(counts[c] / share for c, share in zip(present, shares, strict=True))

@@ -234,17 +234,32 @@ def separated_lines(
     """(line number, fields) of every line that is not blank."""
     csv.field_size_limit(2**31 - 1)
     quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    text = io.StringIO(decoded(path, encoding), newline="")
-    reader = csv.reader(text, delimiter=separator, quoting=quoting)
+    text = io.StringIO(decoded(path, encoding), newline="").readlines()
+    form = {"delimiter": separator, "quoting": quoting}
+    reader = csv.reader(text, **form)
     lines, start = [], 1
     try:
         for fields in reader:
+            if reader.line_num > start:
+                closed(text[start - 1 : reader.line_num], f"{path}: the row of line {start}", form)
             if fields:
                 lines.append((start, fields))
             start = reader.line_num + 1
     except csv.Error as error:
         raise BadInput(f"{path}: line {reader.line_num} cannot be read ({error})") from None
     return lines
+
+
+def closed(lines: list[str], where: str, form: dict) -> None:
+    """Raise BadInput unless a row of several lines is quoted well: a stray quote would swallow other rows."""
+    try:
+        next(csv.reader(lines, strict=True, **form))
+    except csv.Error:
+        raise BadInput(
+            f"{where} has a field that begins with a double quote and takes in the next {len(lines) - 1} "
+            "lines; put quotes around the whole text and write its own twice, or, where all quotes of a data "
+            "set are of its texts, quotes: false in its row"
+        ) from None
 
 
 def read_json(path: Path, encoding: str) -> pd.DataFrame:
