@@ -25,8 +25,9 @@ from tailprompt.data import listings, sources
 from tailprompt.data.splits import cut
 from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import HOST, whole, write_json, write_tensors
+from tailprompt.files import HOST, whole, write_json
 from tailprompt.state import Progress, save
+from tailprompt.tensors import write_tensors
 
 ROWS = [
     ("kernel update", "os", "train"),

@@ -14,10 +14,10 @@ PACKAGE = Path("src/tailprompt")
 ORDER = [  # a line may import from the lines above it, and a package from itself
     "__init__ errors sources",
     "files patterns points quotas schemas template matching metrics overlay separability tuning",
-    "adapter placement recipes references rows answers losses samplers inject sheet cards card data state "
+    "placement tensors recipes references rows answers losses samplers inject sheet cards card data state "
     "augment corruption provenance",
-    "annotate backbones bootstrap config decode encode images pack prepare records score starts tasks "
-    "typeset vocabulary",
+    "adapter annotate backbones bootstrap config decode encode images pack prepare records score starts "
+    "tasks typeset vocabulary",
     "plan tuners",
     "blocks heads claims loop parameters formats",
     "compose examples forecast objective runnable figures tables",

@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from tailprompt.errors import BadInput, named
-from tailprompt.files import read_json, reading, write_json, write_tensors
+from tailprompt.files import read_json, reading, write_json
+from tailprompt.tensors import write_tensors
 
 CONFIG, WEIGHTS, TENSOR = "adapter_config.json", "adapter_model.safetensors", "prompt_embeddings"
 TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE_EXTRACTION"}

@@ -57,18 +57,6 @@ def clear(path: Path) -> None:
             pass
 
 
-def write_tensors(path: str | Path, tensors: dict, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors as safetensors, whole; raises BadInput where the disk does not take them."""
-    from safetensors import SafetensorError  # the plan needs no tensors
-    from safetensors.torch import save_file
-
-    with whole(path) as temporary:
-        try:
-            save_file(tensors, temporary, metadata)
-        except SafetensorError as error:
-            raise BadInput(f"{path} cannot be written ({error})") from None
-
-
 def write_json(path: str | Path, value) -> None:
     """Write `value` as indented UTF-8 JSON, whole."""
     with whole(path) as temporary:

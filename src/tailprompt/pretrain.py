@@ -21,11 +21,12 @@ from tqdm import tqdm
 
 from tailprompt.cards import free
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, read_json, sha256, whole, write_json, write_tensors
+from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.loop import autocast, linear
 from tailprompt.provenance import surroundings
 from tailprompt.state import Progress, resume, save
 from tailprompt.tasks import Batch, Task, build
+from tailprompt.tensors import write_tensors
 
 
 def pretrain(

@@ -11,8 +11,9 @@ from safetensors.torch import load_file
 from tailprompt import adapter
 from tailprompt.compose import ImageModel, Model
 from tailprompt.errors import BadInput
-from tailprompt.files import keyed, read_json, reading, write_tensors
+from tailprompt.files import keyed, read_json, reading
 from tailprompt.starts import keeping
+from tailprompt.tensors import write_tensors
 from tailprompt.tuners.soft import SoftPrompted
 
 

@@ -1,0 +1,23 @@
+"""Tensors written to a safetensors file, whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tailprompt.errors import BadInput
+from tailprompt.files import whole
+
+
+def write_tensors(
+    path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None
+) -> None:
+    """Write them by name; raises BadInput where the disk does not take them."""
+    with whole(path) as temporary:
+        try:
+            save_file(tensors, temporary, metadata)
+        except SafetensorError as error:
+            raise BadInput(f"{path} cannot be written ({error})") from None
