@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 from project import TINY, copied, edited, snakemake
@@ -35,6 +36,8 @@ def missing():
         return "not root: jobs would be sent to a cluster that others use"
     if not all(shutil.which(tool) for tool in ("sbatch", "sacct", "sinfo")):
         return "SLURM is not installed"
+    if not find_spec("snakemake_executor_plugin_slurm"):
+        return "Snakemake's plugin for SLURM is not installed (the extra slurm)"
     if not answer("sinfo", "-h"):
         return "slurmctld is not up"
     if not answer("sacctmgr", "-n", "list", "cluster"):
@@ -47,6 +50,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(REASON), reason=REASON)
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: \S*/rule_train/\S*_(\S+)_775/\d+\.log\)")
 FAIL_ONCE = """
+import sys
 from pathlib import Path
 if "/prompt/" in sys.argv[4] and not Path("failed").exists():
     Path("failed").touch()
@@ -60,7 +64,7 @@ def project(tmp_path_factory):
     folder = copied(tmp_path_factory.mktemp("copy") / "project")
     profile = folder / "workflow/profiles/slurm/profile.yaml"
     with (
-        edited(folder / "workflow/rules/runs.smk", "12000 * attempt", "2000 * attempt"),
+        edited(folder / "workflow/rules/common.smk", "int(12000 +", "int(2000 +"),
         edited(profile, "slurm_partition: gpu", f"slurm_partition: {partition()}"),
     ):
         yield folder
