@@ -200,7 +200,9 @@ def test_only_an_earlier_answer_is_replaced(runs, rows, tmp_path, suffix):
     refused(said, runs["prompt"], rows, out=out)
     out.write_bytes(b"\xff\xfe of another kind")
     refused(said, runs["prompt"], rows, out=out)
-    refused(said, runs["prompt"], rows, out=rows)
+    answered = run(runs["prompt"], rows, out=tmp_path / "again.csv")
+    for file in (rows, answered):  # whose columns prediction and probability may be the user's own
+        refused(["itself; name another file"], runs["prompt"], file, out=file)
 
 
 def test_rows_in_chunks_are_rows_in_one(runs, rows, tmp_path, monkeypatch):

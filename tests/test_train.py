@@ -12,7 +12,7 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
-from tailprompt import backbones, encode, loop
+from tailprompt import backbones, encode
 from tailprompt.compose import Model
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
@@ -96,16 +96,7 @@ def test_the_same_run_twice_is_the_same_and_another_seed_is_not(made, tmp_path):
 
 
 def test_a_killed_run_goes_on_to_the_same_predictions(made, tmp_path, monkeypatch):
-    real, calls = loop.update, []
-
-    def update(*arguments):
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    calls = toy.interrupted(monkeypatch, at=4)
     with pytest.raises(KeyboardInterrupt):
         toy.run(tmp_path, "cls-tanh")
     folder = tmp_path / "runs/mine/tiny/toy/cls-tanh/1"

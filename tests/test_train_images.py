@@ -13,7 +13,7 @@ import toy_images
 from safetensors.torch import load_file
 from tiny_vit import DEPTH, SIZE, WIDTH
 
-from tailprompt import backbones, data, loop
+from tailprompt import backbones, data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.train import check_dev
@@ -154,16 +154,7 @@ def test_a_killed_run_with_views_and_mixup_ends_as_one_that_was_not(
     start = first if method == "lpt" else None
     whole = toy_images.run(root, method, seed=5, start=start, **told)
     toy_images.prepare(tmp_path)
-    real, calls = loop.update, []
-
-    def update(*arguments):
-        calls.append(1)
-        if len(calls) == 8:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    calls = toy.interrupted(monkeypatch, at=8)
     with pytest.raises(KeyboardInterrupt):
         toy_images.run(tmp_path, method, seed=5, start=start, **told)
     torch.manual_seed(99)
@@ -176,16 +167,7 @@ def test_a_killed_run_with_views_and_mixup_ends_as_one_that_was_not(
 def test_a_state_of_a_run_that_began_in_other_weights_is_not_gone_on_from(first, root, tmp_path, monkeypatch):
     other = toy_images.run(root, "lpt-phase1@lr=0.01", lr=0.01)
     toy_images.prepare(tmp_path)
-    real, steps = loop.update, []
-
-    def update(*arguments):
-        steps.append(1)
-        if len(steps) == 5:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    steps = toy.interrupted(monkeypatch, at=5)
     with pytest.raises(KeyboardInterrupt):
         toy_images.run(tmp_path, "lpt", start=first)
     again = other.parent.rename(tmp_path / first.parent.name) / other.name

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from conftest import ROW
 
-from tailprompt import data
+from tailprompt import data, loop
 from tailprompt.points import Point
 from tailprompt.schemas import read
 from tailprompt.train import train
@@ -76,3 +76,21 @@ def scores(folder: Path) -> pd.DataFrame:
     kept = pd.read_parquet(folder / "predictions.parquet")
     logits = pd.DataFrame(kept.pop("scores").tolist(), dtype=float)
     return pd.concat([kept, logits], axis=1)
+
+
+def interrupted(monkeypatch, *, at: int) -> list[int]:
+    """Interrupt training at its update number `at`, once, its state saved at each evaluation.
+
+    The list that is returned has an entry for each update that was begun.
+    """
+    real, begun = loop.update, []
+
+    def update(*arguments):
+        begun.append(1)
+        if len(begun) == at:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "update", update)
+    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    return begun

@@ -238,6 +238,8 @@ def predict_file(
     writer = named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
     if not file.exists():
         raise BadInput(f"there is no file {file}")
+    if out.resolve() == file.resolve():
+        raise BadInput(f"--out is {file} itself; name another file")
     check_out(out)
     about = record(run)
     check_place(about, run)
