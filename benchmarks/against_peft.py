@@ -23,12 +23,14 @@ from peft import PromptTuningConfig, get_peft_model
 from torch.nn.functional import cross_entropy
 from transformers import T5ForConditionalGeneration
 
-from tailprompt import backbones, blocks, data
-from tailprompt.compose import compose
-from tailprompt.config import load
-from tailprompt.examples import encode_rows
-from tailprompt.loop import fit
-from tailprompt.samplers import shuffled
+from tailprompt.data import table as data
+from tailprompt.inputs.examples import encode_rows
+from tailprompt.model import backbones
+from tailprompt.model.compose import compose
+from tailprompt.plan import blocks
+from tailprompt.plan.config import load
+from tailprompt.training.loop import fit
+from tailprompt.training.samplers import shuffled
 
 ROW = {"family": "t5", "path": "workflow/resources/backbones/t5-mini"}
 FIRST = 50  # an ordinary token: class c is answered with token FIRST + c

@@ -25,12 +25,15 @@ from transformers import (
     DataCollatorWithPadding,
 )
 
-from tailprompt import backbones, blocks, data, plan
-from tailprompt.compose import compose
-from tailprompt.config import load
-from tailprompt.examples import encode_rows
-from tailprompt.loop import fit
-from tailprompt.samplers import shuffled
+from tailprompt.data import table as data
+from tailprompt.inputs.examples import encode_rows
+from tailprompt.model import backbones
+from tailprompt.model.compose import compose
+from tailprompt.plan import blocks
+from tailprompt.plan import settings as plan
+from tailprompt.plan.config import load
+from tailprompt.training.loop import fit
+from tailprompt.training.samplers import shuffled
 
 
 def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:

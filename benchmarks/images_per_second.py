@@ -28,11 +28,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tailprompt import images
-from tailprompt.backbones import VisionBackbone
-from tailprompt.compose import compose
-from tailprompt.losses import asymmetric_gcl_as_released
+from tailprompt.inputs import images
+from tailprompt.model.backbones import VisionBackbone
+from tailprompt.model.compose import compose
 from tailprompt.train import repeatable
+from tailprompt.training.losses import asymmetric_gcl_as_released
 
 METHODS = {  # what differs from the defaults below
     "VPT-deep": {"tuner": "prompts", "predictor": "linear"},

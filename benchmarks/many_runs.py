@@ -18,11 +18,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt import blocks, cards, plan, score
-from tailprompt.config import load
-from tailprompt.points import Point
-from tailprompt.rows import backbone_row
-from tailprompt.starts import start_of, starts_of
+from tailprompt import gpus as cards
+from tailprompt import score
+from tailprompt.plan import blocks
+from tailprompt.plan import settings as plan
+from tailprompt.plan.config import load
+from tailprompt.plan.points import Point
+from tailprompt.plan.rows import backbone_row
+from tailprompt.plan.starts import start_of, starts_of
 
 
 def choose_card(visible: list[str]) -> None:

@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from torch.nn.functional import interpolate
 
-from tailprompt.augment import normalised
 from tailprompt.data.pictures import decoded
+from tailprompt.inputs.augment import normalised
 
 
 def images(path: Path, per_class: int) -> tuple[torch.Tensor, np.ndarray]:

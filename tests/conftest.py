@@ -55,13 +55,13 @@ def tokenizers_that_ship_are_read_once():
 
 @pytest.fixture
 def backbone():
-    from tailprompt import backbones
+    from tailprompt.model import backbones
 
     return backbones.load(ROW)
 
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    from tailprompt import backbones
+    from tailprompt.model import backbones
 
     return backbones.load(ROW).tokenizer

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from tailprompt import config
+from tailprompt.plan import config
 
 SMALL = "tests/small.yaml"
 

@@ -19,15 +19,19 @@ import pytest
 import torch
 from PIL import Image
 
-from tailprompt import backbones, data, decode, prepare, train
-from tailprompt.config import load
-from tailprompt.data import listings, sources
+from tailprompt import backbones as fetching
+from tailprompt import decode, prepare, train
+from tailprompt.data import download as sources
+from tailprompt.data import listings
+from tailprompt.data import table as data
 from tailprompt.data.splits import cut
-from tailprompt.encode import encode, encode_words
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import HOST, whole, write_json
-from tailprompt.state import Progress, save
-from tailprompt.tensors import write_tensors
+from tailprompt.inputs.encode import encode, encode_words
+from tailprompt.model import backbones
+from tailprompt.model.tensors import write_tensors
+from tailprompt.plan.config import load
+from tailprompt.training.state import Progress, save
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -342,7 +346,7 @@ TABLE = {
         "--dataset lacks language, name",
     ),
     "a backbone that is no row": (
-        lambda *_: stage_of(backbones, "--name", "x", "--row", "{", "--out", "x"),
+        lambda *_: stage_of(fetching, "--name", "x", "--row", "{", "--out", "x"),
         "--row is not JSON",
     ),
     "a backbone from nowhere": (

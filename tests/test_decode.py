@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 from PIL import ExifTags, Image
 
-from tailprompt import data, decode, prepare
-from tailprompt.config import load
-from tailprompt.data import listings, pictures, report, shifted
+from tailprompt import decode, prepare
+from tailprompt.data import imagenet as shifted
+from tailprompt.data import listings, pictures, report
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput
+from tailprompt.plan.config import load
 
 ROW = {"name": "mine", "title": "Mine", "language": "image", "threshold": None, "side": 8}
 

@@ -6,11 +6,13 @@ import pytest
 from blocks import block, results
 from scales import scale
 
-from tailprompt import blocks, draw, plan
+from tailprompt import draw
 from tailprompt.errors import BadInput
-from tailprompt.figures import style
-from tailprompt.figures.features import features
-from tailprompt.figures.score_by_frequency import binned
+from tailprompt.plan import blocks
+from tailprompt.plan import settings as plan
+from tailprompt.report.figures import style
+from tailprompt.report.figures.features import features
+from tailprompt.report.figures.score_by_frequency import binned
 
 METHODS = ["cls-tanh", "cls-tanh-focal", "prompt"]
 BLOCKS = {

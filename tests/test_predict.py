@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import toy
 
-from tailprompt import data, predict
+from tailprompt import predict
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 
 SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 4}

@@ -9,14 +9,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tailprompt import data
-from tailprompt.data import corpus, report, shifted
+from tailprompt.data import corpus, report
+from tailprompt.data import imagenet as shifted
+from tailprompt.data import table as data
 from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
+from tailprompt.inputs.template import pieces
+from tailprompt.plan.rows import dataset_row
+from tailprompt.plan.schemas import read
 from tailprompt.prepare import main
-from tailprompt.rows import dataset_row
-from tailprompt.schemas import read
-from tailprompt.template import pieces
 
 ROOT = Path(__file__).parents[1]
 CONFIG = read(ROOT / "config" / "datasets.yaml")

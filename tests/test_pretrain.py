@@ -12,10 +12,12 @@ from made_up import write_corpus
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGeneration
 
-from tailprompt import backbones, card, pack, pretrain, tasks, vocabulary
+from tailprompt import card, pack, pretrain, vocabulary
 from tailprompt.errors import BadInput
-from tailprompt.files import write_json
-from tailprompt.schemas import read
+from tailprompt.files import sha256, write_json
+from tailprompt.model import backbones
+from tailprompt.plan.schemas import read
+from tailprompt.pretraining import objectives as tasks
 
 STEPS = {
     "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
@@ -196,7 +198,7 @@ def test_what_ships_is_its_recipe_and_its_card(name, kind):
     recipe = read("config/pretraining.yaml")["pretraining"][name]
     about = json.loads((SHIPPED / name / "pretraining.json").read_text("utf-8"))
     assert about["recipe"] == {key: value for key, value in recipe.items() if key != "card"}
-    assert about["sha256"] == backbones.sha256(SHIPPED / name / "model.safetensors")
+    assert about["sha256"] == sha256(SHIPPED / name / "model.safetensors")
     assert (SHIPPED / name / "README.md").read_text("utf-8") == card.card(about, recipe["card"])
     assert isinstance(backbones.load(rows[name]), kind)
 

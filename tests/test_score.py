@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from tailprompt import data, records, score
+from tailprompt import score
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput
-from tailprompt.figures.features import vectors
+from tailprompt.report import records
+from tailprompt.report.figures.features import vectors
 
 
 def scored(root, method="prompt", seed=1):

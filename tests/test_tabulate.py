@@ -9,18 +9,19 @@ import pandas as pd
 import pytest
 from blocks import block, results
 
-from tailprompt import records, score, sheet, tabulate, typeset
+from tailprompt import score, tabulate
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.tables.scores import scores
-from tailprompt.tables.statistics import statistics
+from tailprompt.report import records, sheet, typeset
+from tailprompt.report.tables.scores import scores
+from tailprompt.report.tables.statistics import statistics
 
 METRICS = {"metrics": ["accuracy/all", "f1/all", "f1/head", "f1/tail"], "average": True}
 
 
 @pytest.fixture(autouse=True)
 def fewer_draws(monkeypatch):
-    monkeypatch.setattr("tailprompt.bootstrap.DRAWS", 200)
+    monkeypatch.setattr("tailprompt.report.bootstrap.DRAWS", 200)
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,11 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
-from tailprompt import backbones, encode
-from tailprompt.compose import Model
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
+from tailprompt.inputs import encode
+from tailprompt.model import backbones
+from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.train import choose_tau, class_words, judge
 

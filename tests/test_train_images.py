@@ -13,9 +13,10 @@ import toy_images
 from safetensors.torch import load_file
 from tiny_vit import DEPTH, SIZE, WIDTH
 
-from tailprompt import backbones, data
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
+from tailprompt.model import backbones
 from tailprompt.train import check_dev
 
 HEAD = {"head.predictor.weight", "class_vectors"}

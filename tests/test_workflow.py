@@ -50,13 +50,13 @@ def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_t
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):
-    with commented(project / "src/tailprompt/figures/weight_norms.py"):
+    with commented(project / "src/tailprompt/report/figures/weight_norms.py"):
         jobs = planned(project)
     assert names(jobs, "draw", "name") == ["figure3"] and len(jobs) == 1
 
 
 def test_editing_a_tables_code_re_plans_tables_of_its_kind_only(project):
-    with commented(project / "src/tailprompt/tables/statistics.py"):
+    with commented(project / "src/tailprompt/report/tables/statistics.py"):
         jobs = planned(project)
     assert names(jobs, "tabulate", "name") == ["table1"] and len(jobs) == 1
 
@@ -77,7 +77,7 @@ def test_a_methods_title_re_plans_no_run(project):
 
 
 def test_editing_a_loader_remakes_its_data_and_no_run(project):
-    with commented(project / "src/tailprompt/data/tables.py"):
+    with commented(project / "src/tailprompt/data/readers.py"):
         jobs = planned(project)
     assert names(jobs, "prepare", "dataset") == ["toy"]
     assert not names(jobs, "train", "seed") and len(names(jobs, "score", "seed")) == 4
@@ -85,7 +85,7 @@ def test_editing_a_loader_remakes_its_data_and_no_run(project):
 
 def test_editing_how_runs_are_trained_re_plans_none(project):
     with ExitStack() as edits:
-        for module in ("train", "loop", "losses", "heads", "backbones"):
+        for module in ("train", "training/loop", "training/losses", "model/heads", "model/backbones"):
             edits.enter_context(commented(project / f"src/tailprompt/{module}.py"))
         assert planned(project) == []
 

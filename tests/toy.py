@@ -9,10 +9,11 @@ import pandas as pd
 import torch
 from conftest import ROW
 
-from tailprompt import data, loop
-from tailprompt.points import Point
-from tailprompt.schemas import read
+from tailprompt.data import table as data
+from tailprompt.plan.points import Point
+from tailprompt.plan.schemas import read
 from tailprompt.train import train
+from tailprompt.training import loop
 
 WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}
 TRAINING = {

@@ -10,10 +10,11 @@ import torch
 import toy
 from PIL import Image
 
-from tailprompt import data, decode
+from tailprompt import decode
 from tailprompt.data import report
+from tailprompt.data import table as data
 from tailprompt.files import write_json
-from tailprompt.points import Point
+from tailprompt.plan.points import Point
 from tailprompt.train import train
 
 CLASSES = ["bar", "disc", "ring"]

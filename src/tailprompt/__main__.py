@@ -75,10 +75,10 @@ def configfiles(command: str, arguments: list[str]) -> list[str]:
 
 def plan(arguments: list[str]) -> None:
     """Print what a scale would run, what is done, what it downloads and how long it takes."""
-    from tailprompt.blocks import all_points
-    from tailprompt.config import load
-    from tailprompt.forecast import forecast
-    from tailprompt.runnable import check_files, check_settings
+    from tailprompt.plan.blocks import all_points
+    from tailprompt.plan.config import load
+    from tailprompt.plan.forecast import forecast
+    from tailprompt.plan.runnable import check_files, check_settings
 
     whole = load(configfiles("plan", arguments))
     check_files(whole)
@@ -88,7 +88,7 @@ def plan(arguments: list[str]) -> None:
 
 def fetch(arguments: list[str]) -> None:
     """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
-    from tailprompt import config
+    from tailprompt.plan import config
 
     files = configfiles("fetch", arguments)
     config.load(files)  # its sentence, where Snakemake's own reading of them would end in a traceback

@@ -16,12 +16,12 @@ from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tailprompt import files
-from tailprompt.cards import free
-from tailprompt.data import sources
+from tailprompt.data import download as sources
+from tailprompt.data.readers import few
 from tailprompt.data.sentiment import THRESHOLDS
-from tailprompt.data.tables import few
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, stage
+from tailprompt.gpus import free
 
 BATCH, LENGTH = 128, 256  # texts, tokens of a text as released
 

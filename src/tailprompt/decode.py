@@ -23,10 +23,13 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from tailprompt import data, files
-from tailprompt.data import listings, pictures, preflight, shifted, sources
+from tailprompt import files
+from tailprompt.data import download as sources
+from tailprompt.data import imagenet as shifted
+from tailprompt.data import listings, pictures, preflight
+from tailprompt.data import table as data
 from tailprompt.data.listings import CONTENT
-from tailprompt.data.tables import few, others
+from tailprompt.data.readers import few, others
 from tailprompt.errors import BadInput, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}

@@ -11,17 +11,17 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.figures import style
-from tailprompt.figures.accuracy_by_parameters import accuracy_by_parameters
-from tailprompt.figures.class_distribution import class_distribution
-from tailprompt.figures.features import features
-from tailprompt.figures.lda import lda
-from tailprompt.figures.prompt_matching import prompt_matching
-from tailprompt.figures.score_bars import score_bars
-from tailprompt.figures.score_by_frequency import score_by_frequency
-from tailprompt.figures.score_by_shots import score_by_shots
-from tailprompt.figures.weight_norms import weight_norms
 from tailprompt.files import json_object, whole
+from tailprompt.report.figures import style
+from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
+from tailprompt.report.figures.class_distribution import class_distribution
+from tailprompt.report.figures.features import features
+from tailprompt.report.figures.lda import lda
+from tailprompt.report.figures.prompt_matching import prompt_matching
+from tailprompt.report.figures.score_bars import score_bars
+from tailprompt.report.figures.score_by_frequency import score_by_frequency
+from tailprompt.report.figures.score_by_shots import score_by_shots
+from tailprompt.report.figures.weight_norms import weight_norms
 
 FORMATS = {
     "pdf": {"CreationDate": None, "ModDate": None},

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from safetensors.torch import load_file
 
-from tailprompt import adapter
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
+from tailprompt.model import adapter
 
 
 def export(run: Path, folder: Path) -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from tailprompt.data import images
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, sha256, whole, write_json
+from tailprompt.pretraining import labelled
 
 TOGETHER = 1000  # documents encoded at a time
 
@@ -62,7 +62,7 @@ def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], 
 
 def pack_images(recipe: dict, source: Path, folder: Path) -> dict:
     """The images of `source` at the recipe's size, uint8 (images, height, width, 3), with their labels."""
-    splits, classes = images.read(source, size=recipe["pixels"], held_out=recipe["held_out"])
+    splits, classes = labelled.read(source, size=recipe["pixels"], held_out=recipe["held_out"])
     for split, (pixels, labels) in splits.items():
         with whole(folder / f"{split}.npz") as temporary, open(temporary, "wb") as file:
             np.savez(file, pixels=pixels, labels=labels)

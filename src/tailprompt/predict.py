@@ -25,18 +25,19 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from tailprompt import backbones, decode
-from tailprompt.cards import free
-from tailprompt.compose import compose, read_by, rescaled
+from tailprompt import decode
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
-from tailprompt.data.tables import CHOICES, PLACE, few, listed, offered, others, rows, strings
+from tailprompt.data.readers import CHOICES, PLACE, few, listed, offered, others, rows, strings
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.examples import examples_of, word_ids
 from tailprompt.files import keyed, read_json, whole
-from tailprompt.loop import PRECISIONS, predict
-from tailprompt.weights import load_trained
+from tailprompt.gpus import free
+from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.model import backbones
+from tailprompt.model.compose import compose, read_by, rescaled
+from tailprompt.model.weights import load_trained
+from tailprompt.training.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tailprompt import data, files
-from tailprompt.data import report, sources
+from tailprompt import files
+from tailprompt.data import download as sources
+from tailprompt.data import report
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput, known, stage
 
 

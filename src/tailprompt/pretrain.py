@@ -19,14 +19,14 @@ from safetensors.torch import load_file
 from torch import nn
 from tqdm import tqdm
 
-from tailprompt.cards import free
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, read_json, sha256, whole, write_json
-from tailprompt.loop import autocast, linear
-from tailprompt.provenance import surroundings
-from tailprompt.state import Progress, resume, save
-from tailprompt.tasks import Batch, Task, build
-from tailprompt.tensors import write_tensors
+from tailprompt.gpus import free
+from tailprompt.model.tensors import write_tensors
+from tailprompt.pretraining.objectives import Batch, Task, build
+from tailprompt.training.loop import autocast, linear
+from tailprompt.training.provenance import surroundings
+from tailprompt.training.state import Progress, resume, save
 
 
 def pretrain(

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt import metrics
-from tailprompt.answers import answers
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import read_json, read_parquet, sha256, whole
+from tailprompt.report.answers import answers
+from tailprompt.tasks import metrics
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
 SPLITS = ("dev", "test")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tailprompt import typeset
 from tailprompt.errors import named, stage
 from tailprompt.files import json_object, whole
-from tailprompt.tables.claims import claims
-from tailprompt.tables.feature_statistics import feature_statistics
-from tailprompt.tables.scores import scores
-from tailprompt.tables.statistics import statistics
+from tailprompt.report import typeset
+from tailprompt.report.tables.claims import claims
+from tailprompt.report.tables.feature_statistics import feature_statistics
+from tailprompt.report.tables.scores import scores
+from tailprompt.report.tables.statistics import statistics
 
 
 def tabulate(root: Path, spec: dict, out: Path) -> None:

@@ -22,22 +22,29 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
-from tailprompt import backbones, data
-from tailprompt.backbones import VisionBackbone
-from tailprompt.cards import free
-from tailprompt.compose import ImageModel, Model, compose, read_by, rescaled
-from tailprompt.encode import Examples
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.examples import examples_of, word_ids
 from tailprompt.files import json_object, keyed, read_json, sha256, write_json
-from tailprompt.images import Images
-from tailprompt.loop import Progress, fit, predict
-from tailprompt.objective import objective
-from tailprompt.outcome import asked_features, chosen_prompts, write_curve, write_features, write_predictions
-from tailprompt.points import Point, parse
-from tailprompt.provenance import surroundings
-from tailprompt.samplers import SAMPLERS
-from tailprompt.weights import file_of, load_trained, tuned, write_weights
+from tailprompt.gpus import free
+from tailprompt.inputs.encode import Examples
+from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.inputs.images import Images
+from tailprompt.model import backbones
+from tailprompt.model.backbones import VisionBackbone
+from tailprompt.model.compose import ImageModel, Model, compose, read_by, rescaled
+from tailprompt.model.weights import file_of, load_trained, tuned, write_weights
+from tailprompt.plan.points import Point, parse
+from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.training.objective import objective
+from tailprompt.training.outcome import (
+    asked_features,
+    chosen_prompts,
+    write_curve,
+    write_features,
+    write_predictions,
+)
+from tailprompt.training.provenance import surroundings
+from tailprompt.training.samplers import SAMPLERS
 
 LOOP = (
     "select",

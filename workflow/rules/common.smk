@@ -7,11 +7,13 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt import blocks, cards, points, rows, starts
-from tailprompt.config import load, typed
+from tailprompt.plan import blocks, points, rows, starts
+
+from tailprompt import gpus as cards
+from tailprompt.plan.config import load, typed
 from tailprompt.errors import BadInput, named
-from tailprompt.runnable import check_files, check_settings
-from tailprompt.sources import sources
+from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.dependencies import sources
 
 try:
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))

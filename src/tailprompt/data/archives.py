@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tailprompt import files
-from tailprompt.data.tables import few
+from tailprompt.data.readers import few
 from tailprompt.errors import BadInput
 
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError)

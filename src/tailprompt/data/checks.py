@@ -7,7 +7,7 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.tables import CHOICES, LABEL, LETTERS, PLACE, are_texts, few
+from tailprompt.data.readers import CHOICES, LABEL, LETTERS, PLACE, are_texts, few
 from tailprompt.errors import BadInput, known
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.tables import PLACE, SPLITS, decoded, few
+from tailprompt.data.readers import PLACE, SPLITS, decoded, few
 from tailprompt.errors import BadInput, known
 from tailprompt.files import reading
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tailprompt.data.checks import respelled
 from tailprompt.data.listings import CONTENT, Listing, printable
-from tailprompt.data.tables import PLACE, few
+from tailprompt.data.readers import PLACE, few
 
 
 def faults(listing: Listing, row: dict) -> list[str]:

@@ -21,9 +21,9 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.corpus import is_held_out, kept
-from tailprompt.data.tables import ID, LABEL, SPLIT
+from tailprompt.data.quotas import quotas, shares_of
+from tailprompt.data.readers import ID, LABEL, SPLIT
 from tailprompt.errors import BadInput, named
-from tailprompt.quotas import quotas, shares_of
 
 BLOCK = 1000  # documents
 LONGEST = 5_000_000  # characters of a document, as released

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.checks import refuse
+from tailprompt.data.quotas import EXAMPLES, quotas
+from tailprompt.data.readers import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.data.sentiment import ANNOTATORS, THRESHOLDS, accepted
-from tailprompt.data.tables import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.data.units import LEAST_WORDS, Unit, collected, shortened
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_parquet
-from tailprompt.quotas import EXAMPLES, quotas
 
 SINGLE, SINGLE_LENGTH, CLASSES = 11, 256, "12345"  # characters at least, words at most, stars
 CANDIDATES = 4

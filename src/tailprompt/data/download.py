@@ -1,0 +1,226 @@
+"""Where a data set's files come from: a folder the user has, or a pinned address, checked by digest.
+
+Downloads use requests (its retries do not cover a body that breaks off, so the loop is here): a broken
+download goes on where it stopped, on this run or a later one. A digest that no one has seen yet is
+recorded in a lock file at the first download and enforced from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import requests
+from filelock import FileLock
+from tqdm import tqdm
+
+from tailprompt import files
+from tailprompt.data import archives
+from tailprompt.data.readers import opened
+from tailprompt.errors import BadInput
+
+WAIT = 1.0  # seconds before the second attempt, doubled each time
+GIVE_UP = {400, 401, 403, 404, 405, 410}  # answers that a second attempt will not change
+BROKEN = (requests.RequestException, EOFError)
+
+
+def offline() -> bool:
+    """Whether the user asked for no network."""
+    asked = (os.environ.get(name, "") for name in ("TAILPROMPT_OFFLINE", "HF_HUB_OFFLINE"))
+    return any(value.strip().lower() in ("1", "true", "yes", "on") for value in asked)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options by which a stage is told of a data set's files."""
+    parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
+    parser.add_argument(
+        "--data-dir", type=folder, help="a folder that holds the public files; null downloads them"
+    )
+    parser.add_argument("--raw", type=Path, required=True, help="where downloads go")
+    parser.add_argument(
+        "--lock", type=Path, default=Path("config/lock.json"), help="digests seen at first downloads"
+    )
+
+
+def folder(text: str) -> Path | None:
+    """The folder of an option that may be null."""
+    return None if text in ("", "null", "None") else Path(text)
+
+
+def stated(row: dict) -> dict[str, dict]:
+    """The files of a row, {key: {path | url, member, name, sha256}}; a bare string is a local path."""
+    if "corpus" in row and "path" not in row:
+        raise BadInput(
+            f"data set '{row['name']}' is made from corpora.{row['corpus']}, which this scale leaves open; "
+            "name it"
+        )
+    given = row.get("files") or {"all": {k: row[k] for k in ("path", "sha256") if k in row}}
+    given = {key: {"path": value} if isinstance(value, str) else value for key, value in given.items()}
+    if not all("path" in entry or "url" in entry or "name" in entry for entry in given.values()):
+        raise BadInput(
+            f"'{row['name']}' names no file; its row needs path, or files with url, name or a path"
+        )
+    return given
+
+
+def file_name(entry: dict) -> str:
+    """The name of a file in a folder."""
+    address = entry.get("member") or entry.get("url") or entry.get("path", "")
+    return entry.get("name") or address.rpartition("/")[2]
+
+
+def found(
+    row: dict, *, data_dir: Path | None, raw: Path, lock: Path
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Local paths of a row's files and the digests of their (decompressed) content, by file name."""
+    paths, digests = {}, {}
+    for key, entry in stated(row).items():
+        path = located(row, entry, data_dir) or downloaded(row, entry, raw, lock)
+        # of an archive the lock knows the digest of the whole, not of its file
+        expected = entry.get("sha256") or ("member" not in entry and locked(lock).get(entry.get("url", "")))
+        digest = content_digest(path)
+        if expected and digest != expected:
+            raise BadInput(
+                f"{path}: SHA-256 is {digest}, expected {expected}; it is another version or damaged"
+            )
+        paths[key], digests[file_name(entry)] = path, digest
+    return paths, digests
+
+
+def content_digest(path: Path) -> str:
+    """The SHA-256 of a file's (decompressed) content, read a piece at a time."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
+    """The file on this machine: at its own path, or in the user's folder, plain or .xz."""
+    if "path" in entry:
+        places = [Path(entry["path"])]
+    elif data_dir and not Path(data_dir).is_dir():
+        raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
+    elif data_dir:
+        place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
+        places = [place, place.with_name(place.name + ".xz")]
+    else:
+        return None
+    for place in places:
+        if place.is_file():
+            return place
+    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, places))}" + advice(entry))
+
+
+def advice(entry: dict) -> str:
+    """What to do when a file is not where it should be."""
+    if "path" in entry:
+        return "; correct its path in the data set's row"
+    return "; put it there" + (", or set data_dir: null to download it" if "url" in entry else "")
+
+
+def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
+    """The file in `raw`, downloaded if it is not there yet; its digest recorded if no one stated it.
+
+    A file that is published in an archive is taken out of it; the archive is downloaded once, and kept.
+    """
+    path = Path(raw) / file_name(entry)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if "member" in entry and not path.is_file():
+        archive = downloaded(row, {"url": entry["url"]}, raw, lock)
+        archives.extract(archive, entry["member"], path)
+    with FileLock(path.with_name(f".{path.name}.lock")):  # cuts of one data set may be prepared at once
+        if path.is_file():
+            return path
+        if "url" not in entry:
+            raise BadInput(
+                f"'{row['name']}': {path.name} is published nowhere; set data_dir to a folder that has it"
+            )
+        if offline():
+            raise BadInput(
+                f"'{row['name']}': {path} is not there and the network is off; fetch it beforehand"
+            )
+        expected = entry.get("sha256") or locked(lock).get(entry["url"])
+        digest = download(entry["url"], path, sha256=expected)
+        if not expected:
+            with FileLock(path.parent.parent / ".lock"):  # other data sets may record theirs at once
+                record(lock, entry["url"], digest)
+    return path
+
+
+def download(
+    url: str, path: Path, *, sha256: str | None = None, attempts: int = 5, sleep: Callable = time.sleep
+) -> str:
+    """Download `url` to `path`, whole or not at all; returns the SHA-256.
+
+    Raises BadInput after `attempts` broken ones, at once on an answer that will not change, or when the
+    content is not the expected one.
+    """
+    part = path.with_name(f"{path.name}.part")
+    reason = ""
+    for attempt in range(attempts):
+        try:
+            stream(url, part)
+            break
+        except BROKEN as error:
+            reason = str(error) or type(error).__name__
+            sleep(WAIT * 2**attempt if attempt + 1 < attempts else 0)
+    else:
+        raise BadInput(
+            f"{url} could not be downloaded in {attempts} attempts ({reason}); try again, it goes on there"
+        )
+    digest = files.sha256(part)
+    if sha256 and digest != sha256:
+        part.unlink()
+        raise BadInput(
+            f"{url}: SHA-256 is {digest}, expected {sha256}; the file was changed or damaged on the way"
+        )
+    os.replace(part, path)
+    return digest
+
+
+def stream(url: str, part: Path) -> None:
+    """Append what is still missing of `url` to `part`; EOFError when the connection ends too early."""
+    start = part.stat().st_size if part.exists() else 0
+    # identity: a range of a compressed stream would not be a range of the file
+    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})}
+    with requests.get(url, headers=headers, stream=True, timeout=30) as answer:
+        if answer.status_code == 416:  # nothing is left, or the part is of another file
+            part.unlink()
+            raise EOFError("the part kept from before does not fit; starting again")
+        if answer.status_code in GIVE_UP:
+            raise BadInput(
+                f"{url} cannot be downloaded: the server answers {answer.status_code} {answer.reason}"
+            )
+        if not answer.ok:
+            raise EOFError(f"the server answers {answer.status_code} {answer.reason}")
+        start = start if answer.status_code == 206 else 0
+        save(answer, part, start, name=url.rpartition("/")[2])
+
+
+def save(answer: requests.Response, part: Path, start: int, *, name: str) -> None:
+    """Write the body from byte `start` on, with a progress bar, and check its length."""
+    length = answer.headers.get("Content-Length")
+    total = start + int(length) if length else None
+    with (
+        open(part, "r+b" if start else "wb") as file,
+        tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=None) as bar,
+    ):
+        file.seek(start)
+        for chunk in answer.iter_content(1 << 16):
+            file.write(chunk)
+            bar.update(len(chunk))
+    if total and part.stat().st_size < total:
+        raise EOFError(f"it ended after {part.stat().st_size} of {total} bytes")
+
+
+def locked(lock: Path) -> dict[str, str]:
+    """Digests recorded at first downloads, by address."""
+    return files.read_json(lock) if Path(lock).is_file() else {}
+
+
+def record(lock: Path, url: str, digest: str) -> None:
+    """Add one digest to the lock file."""
+    files.write_json(lock, dict(sorted({**locked(lock), url: digest}.items())))

@@ -1,0 +1,107 @@
+"""Test sets of ImageNet's classes under another distribution (LPT, Tables 6 and 16).
+
+Each image says which of ImageNet's 1,000 class ids count as right (`accepted`); its label is the first.
+Classes are called by their WordNet ids, whose order is that of the class ids. What has no such class is left
+out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.data.listings import CONTENT, Listing, folders, images, rooted
+from tailprompt.data.readers import few
+from tailprompt.errors import BadInput
+from tailprompt.files import read_json, reading
+
+
+def wordnet_folders(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """A folder for each class, called by its WordNet id: ImageNet-Sketch, -A and -R."""
+    number = {name: c for c, name in enumerate(synsets())}
+    below = {folder.name: folder for folder in folders(rooted(root, row))}
+    strange = [name for name in below if name not in number]
+    if strange:
+        raise BadInput(f"'{row['name']}': {root} has folders that are no class of ImageNet: {few(strange)}")
+    return judged(root, {folder: [number[name]] for name, folder in below.items()})
+
+
+def numbered_folders(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """A folder for each class, called by its class id and so in no order of names: ImageNet-V2."""
+    below = folders(rooted(root, row))
+    strange = [folder.name for folder in below if not (folder.name.isdecimal() and int(folder.name) < 1000)]
+    if strange:
+        raise BadInput(f"'{row['name']}': {root} has folders that are no number below 1000: {few(strange)}")
+    return judged(root, {folder: [int(folder.name)] for folder in below})
+
+
+def real(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """ImageNet's validation images with all labels that are right (Beyer et al. 2020).
+
+    Images that no label fits are left out, as its authors do.
+    """
+    accepted = json.loads(shipped("imagenet_real_labels.json").read_text("utf-8"))
+    files = {file.stem: file for file in images(rooted(root, row))}
+    names = [f"ILSVRC2012_val_{number:08d}" for number in range(1, len(accepted) + 1)]
+    absent = [name for name, right in zip(names, accepted, strict=True) if right and name not in files]
+    if absent:
+        raise BadInput(f"'{row['name']}': {root} lacks {len(absent)} images: {few(absent)}")
+    return listing(root, {files.get(n, Path(n)): right for n, right in zip(names, accepted, strict=True)})
+
+
+def objectnet(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
+    """ObjectNet's images of the classes that ImageNet has too, by its own `mappings` (Barbu et al. 2019)."""
+    mappings = rooted(root, row) / "mappings"
+    ids = {line: int(c) for c, line in read_json(mappings / "pytorch_to_imagenet_2012_id.json").items()}
+    with reading(mappings / "imagenet_to_label_2012_v2"):
+        names = (mappings / "imagenet_to_label_2012_v2").read_text("utf-8").splitlines()
+    number = {name.strip(): ids[line] for line, name in enumerate(names) if line in ids}
+    shared = read_json(mappings / "objectnet_to_imagenet_1k.json")
+    called = read_json(mappings / "folder_to_objectnet_label.json")
+    with reading(mappings / "objectnet_to_imagenet_1k.json"):
+        right = {
+            folder: [number[name] for name in shared[label].split("; ")]
+            for folder, label in called.items()
+            if label in shared
+        }
+    return judged(root, {folder: right.get(folder.name, []) for folder in folders(root / "images")})
+
+
+def judged(root: Path, accepted: dict[Path, list[int]]) -> Listing:
+    """The images of each folder, with the class ids that count as right there."""
+    return listing(root, {file: right for folder, right in accepted.items() for file in images(folder)})
+
+
+def listing(root: Path, accepted: dict[Path, list[int]]) -> Listing:
+    """A test split of these files; those without a class are left out."""
+    classes = synsets()
+    rows = [
+        (str(file.relative_to(root)), "test", classes[right[0]], right, file)
+        for file, right in accepted.items()
+        if right
+    ]
+    if not rows:
+        raise BadInput(f"{root}: no image of a class of ImageNet is there")
+    table = pd.DataFrame(rows, columns=["id", "split", "label", "accepted", CONTENT])
+    return Listing(table, classes, left_out=len(accepted) - len(rows))
+
+
+def synsets() -> list[str]:
+    """WordNet ids of ImageNet's 1,000 classes, in the order of the class ids."""
+    return shipped("imagenet_synsets.txt").read_text("utf-8").split()
+
+
+def shipped(name: str) -> Path:
+    """A table that ships with timm, which need not be imported for it."""
+    return Path(find_spec("timm").submodule_search_locations[0], "data", "_info", name)
+
+
+LISTINGS = {
+    "wordnet_folders": wordnet_folders,
+    "numbered_folders": numbered_folders,
+    "imagenet_real": real,
+    "objectnet": objectnet,
+}

@@ -1,0 +1,213 @@
+"""Data sets as one canonical table: id, split, label (class id), and text and perhaps pair and choices (then
+the label is the place of the right one), or image (its row of the decoded array), with class names.
+
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place
+of each row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut; so
+does `load_images` with a listing of decoded images.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailprompt import files
+from tailprompt.data import checks
+from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
+from tailprompt.data.ppt import load_c3, load_race, load_trees
+from tailprompt.data.readers import CHOICES, LETTERS, PLACE, SPLITS, load_table, read_separated, split_word
+from tailprompt.data.splits import cut, stratified
+from tailprompt.data.unlabelled import (
+    load_next_sentence_choice,
+    load_next_sentence_pair,
+    load_pseudo_label,
+    load_unified_choice,
+)
+from tailprompt.errors import BadInput, known, named
+from tailprompt.inputs.template import pieces
+
+META = b"tailprompt"
+COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
+
+
+def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """The canonical table of a data set's row and its class names in id order.
+
+    words: the verbalizer's CSV, whose order is the order of the classes; without one they are sorted.
+    """
+    name = row["name"]
+    table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    checks.types(table, name)
+    table = chosen(table, row)
+    checks.texts(table, name)
+    table = divided(numbered(table), row)
+    for key in [k for k in ("template", "template_as_released") if row.get(k)]:
+        pieces(row[key], paired="pair" in table, where=f"'{name}': {key}")
+    if words:
+        verbalizer = read_words(words)
+        checks.verbalizer(table, verbalizer, str(words), absent=row.get("absent_classes", False))
+        classes, source = list(verbalizer["label"]), str(words)
+    elif CHOICES in table:
+        classes, source = list(LETTERS[: max(table[CHOICES].map(len))]), "the number of choices"
+    else:
+        checks.spellings(table, name)
+        classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
+    return finished(table, row, classes, source), classes
+
+
+def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
+    """The rows whose labels a data set's row does not leave out, and names where it says `only`.
+
+    Raises BadInput where no row has a label that `only` names, or no rows are left.
+    """
+    labels, only = table["label"], row.get("only")
+    if absent := set(only or ()) - set(labels):
+        raise BadInput(f"'{row['name']}': only names {known(absent)}, which no row has for a label")
+    taken = labels.isin(only) if only else labels.notna()
+    taken &= ~labels.isin(row.get("left_out", []))
+    if not taken.any():
+        raise BadInput(
+            f"'{row['name']}': no rows are left of {len(table)}; its files need some that left_out keeps"
+        )
+    return table[taken]
+
+
+def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
+    """The canonical table of decoded images, the class names in id order, and what else the listing says.
+
+    listing: what stage decode wrote: id, label, image, digest, and perhaps split and accepted.
+    """
+    table, about = read_table(listing)
+    classes = about.pop("classes")
+    return finished(divided(table, row), row, classes, str(listing)), classes, about
+
+
+def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) -> pd.DataFrame:
+    """The table with class ids for labels, checked and cut. source: what names the classes, for messages."""
+    name, shifted = row["name"], "trained_on" in row
+    checks.ids(table, name)
+    checks.splits(table, name, needed=("test",) if shifted else needed(row))
+    checks.labels(table, classes, name, source, trained="test" if shifted else "train")
+    table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
+    table = table[[column for column in COLUMNS if column in table]]
+    try:
+        changes, draw = row.get("cut", {}), row.get("draw", "digest")
+        return cut(table, changes, len(classes), draw=draw).reset_index(drop=True)
+    except BadInput as error:
+        raise BadInput(f"'{name}': {error}") from None
+
+
+def needed(row: dict) -> tuple[str, ...]:
+    """The splits that a data set must have: dev too, unless its row has none cut (shares: {})."""
+    return ("train", "test") if row.get("shares") == {} else ("train", "dev", "test")
+
+
+def numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """Give rows without an id their split (or `row`) and their number in it."""
+    if "id" in table:
+        return table
+    groups = table["split"] if "split" in table else pd.Series("row", index=table.index)
+    numbers = table.groupby(groups).cumcount()
+    return table.assign(id=[f"{group}-{number:06d}" for group, number in zip(groups, numbers, strict=True)])
+
+
+def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
+    """The table with every split: given ones by their name, missing ones cut from train by class."""
+    if "split" not in table:
+        table = table.assign(split="train")
+    found = table["split"].map(split_word)
+    unknown = ~found.isin(SPLITS)
+    wrong = known(f"'{split}'" for split in set(table.loc[unknown, "split"]))
+    checks.refuse(
+        table,
+        unknown,
+        f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
+    )
+    table = table.assign(split=found.map(SPLITS))
+    if row.get("shares") == {} or "trained_on" in row:
+        return table
+    shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
+    shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
+    if not shares:
+        return table
+    options = {"seed": row.get("split_seed", 0), "alone": row.get("singletons", "refuse")}
+    return stratified(table, row["name"], shares=shares, **options)
+
+
+def in_order(labels: pd.Series) -> list[str]:
+    """Distinct labels, by number if all are numbers (of digits that Python reads), else by name."""
+    found = sorted(set(labels))
+    return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found
+
+
+def read_words(path: Path) -> pd.DataFrame:
+    """A verbalizer: label and words of every class, each once, in class order."""
+    if not Path(path).is_file():
+        raise BadInput(f"the verbalizer {path} does not exist, or is no file")
+    table = read_separated(Path(path), "utf-8-sig", ",")
+    if not {"label", "words"} <= set(table):
+        raise BadInput(f"{path} needs the header label,words; it has {known(set(table) - {PLACE})}")
+    if not len(table):
+        raise BadInput(f"{path} has no rows; it needs one label,words for every class")
+    wrong = table["label"].duplicated(keep=False) | table["words"].map(checks.invisible)
+    if wrong.any():
+        names = known(set(table.loc[wrong, "label"]))
+        raise BadInput(f"{path}: each label stands once with its words, but {names} does not")
+    return table
+
+
+def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[str, str]) -> None:
+    """Save the canonical table as Parquet, whole, with the class names and the sources' digests in it."""
+    about = {"dataset": path.name.removesuffix(".parquet"), "classes": classes, "sources": sources}
+    with files.whole(path) as temporary:
+        write_table(table, temporary, about)
+
+
+def write_table(table: pd.DataFrame, path: Path, about: dict) -> None:
+    """A table as Parquet that says `about` itself; the same bytes for the same content."""
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    arrow = arrow.replace_schema_metadata({META: json.dumps(about)})
+    pq.write_table(arrow, path, compression="zstd")
+
+
+def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+    """A prepared data set: the table and the class names in id order."""
+    table, about = read_table(path)
+    return table, about["classes"]
+
+
+def read_table(path: str | Path) -> tuple[pd.DataFrame, dict]:
+    """A table that `write_table` saved, and what it says of itself."""
+    with files.reading(path):
+        arrow = pq.read_table(path)
+    about = (arrow.schema.metadata or {}).get(META)
+    if about is None:
+        raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")
+    return arrow.to_pandas(), json.loads(about)
+
+
+def check(table: pd.DataFrame, classes: list[str], name: str) -> None:
+    """Raise BadInput unless the table is canonical."""
+    checks.canonical(table, classes, name)
+
+
+LOADERS = {
+    "table": load_table,  # CSV, TSV, JSON Lines, Parquet; GLEE's TSV and FewGLUE's JSON Lines too
+    "cmid": load_cmid,
+    "clue": load_clue,
+    "ctc": load_ctc,
+    "msra": load_msra,
+    "r52": load_r52,
+    "trees": load_trees,  # SST's parse trees
+    "race": load_race,
+    "c3": load_c3,
+    "next_sentence_pair": load_next_sentence_pair,
+    "next_sentence_choice": load_next_sentence_choice,
+    "pseudo_label": load_pseudo_label,
+    "unified_choice": load_unified_choice,
+}

@@ -1,0 +1,1 @@
+"""Rows of a data set become what a backbone reads."""

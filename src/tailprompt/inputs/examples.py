@@ -1,0 +1,97 @@
+"""Rows of a table, and the words of its classes, as the input that a run's settings ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from tailprompt.inputs import formats, images
+from tailprompt.inputs.encode import Examples, encode, encode_words
+from tailprompt.inputs.images import VIEWS, VIEWS_IN_TRAINING, Images
+from tailprompt.inputs.patterns import pattern_of
+from tailprompt.inputs.template import template_of
+from tailprompt.model.backbones import Backbone, VisionBackbone
+
+
+def examples_of(
+    part: pd.DataFrame,
+    *,
+    backbone: Backbone | VisionBackbone,
+    settings: dict,
+    words: dict[str, str],
+    pixels: Path | None,
+    device: torch.device,
+    training: bool,
+) -> Examples | Images:
+    """A split on the device: texts as token ids, images as views of the file `pixels`."""
+    if isinstance(backbone, VisionBackbone):
+        return view_rows(part, backbone, settings, pixels, training=training).to(device)
+    return encode_rows(part, backbone, settings, words=words).to(device)
+
+
+def encode_rows(
+    table: pd.DataFrame, backbone: Backbone, settings: dict, *, words: dict[str, str] | None = None
+) -> Examples:
+    """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
+
+    words: each class's word, which formatted rows may show as options.
+    """
+    positions = backbone.positions - settings.get("soft_length", 0)
+    if settings["input"] == "formatted":
+        language = settings["language"]
+        return formats.encode(
+            table,
+            backbone.tokenizer,
+            pattern=pattern_of(settings["pattern"], language, settings["form"]),
+            language=language,
+            words=words or {},
+            max_length=settings["max_length"],
+            positions=positions,
+        )
+    return encode(
+        table["text"].tolist(),
+        table["pair"].tolist() if "pair" in table else None,
+        table["label"].tolist(),
+        table["id"].tolist(),
+        backbone.tokenizer,
+        input=settings["input"],
+        template=template_of(settings),
+        max_length=settings["max_length"],
+        positions=positions,
+    )
+
+
+def view_rows(
+    table: pd.DataFrame, backbone: VisionBackbone, settings: dict, pixels: Path, *, training: bool
+) -> Images:
+    """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
+    wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
+    return images.read(
+        pixels,
+        table,
+        training=training,
+        size=backbone.size,
+        mean=backbone.mean,
+        std=backbone.std,
+        tokens=backbone.tokens,
+        **{key: settings[key] for key in wanted},
+    )
+
+
+def word_ids(
+    words: dict[str, str],
+    backbone: Backbone | VisionBackbone,
+    settings: dict,
+    *,
+    source: str = "verbalizer",
+) -> list[list[int]]:
+    """Token ids of each class's word where the head reads words, else of nothing."""
+    if settings["head"] != "verbalizer":
+        return [[] for _ in words]
+    if settings["input"] != "formatted":
+        return encode_words(words, backbone.tokenizer, source=source)
+    language = settings["language"]
+    pattern = pattern_of(settings["pattern"], language, settings["form"])
+    return formats.answer_ids(words, backbone.tokenizer, pattern=pattern, language=language, source=source)

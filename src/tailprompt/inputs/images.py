@@ -1,0 +1,193 @@
+"""Decoded images as examples: batches of views, made on the device from uint8 pixels.
+
+A split lies on the device where it takes at most a quarter of the memory that is free there (on a CPU:
+1 GiB); else it stays in its file, mapped, and a thread reads the batch that comes next. Both give the same
+batches, bit for bit. Chance comes from the device's default generator alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from tailprompt.errors import BadInput, named
+from tailprompt.files import reading
+from tailprompt.inputs.augment import (
+    center_crop,
+    five_crops,
+    mixup,
+    normalised,
+    random_crop,
+    random_flip,
+    random_windows,
+    resized,
+    scaled,
+)
+from tailprompt.model.limits import check_views
+
+AHEAD = 4  # batches that may be asked for before they are taken
+BLOCK = 1024  # images brought to the device at a time
+IN_MEMORY = 2**30  # bytes of a split that a CPU holds
+VIEWS = ("test_zoom", "views")  # settings that `read` takes, and those of training alone
+VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
+
+
+@dataclass(frozen=True)
+class Images:
+    """The images of a split: what `encode.Examples` is for texts."""
+
+    file: UInt8[np.ndarray, "stored side side 3"]
+    rows: Int[np.ndarray, " images"]  # of the file
+    labels: Int[Tensor, " images"]
+    names: Sequence[str]
+    view: Callable[[UInt8[Tensor, "batch 3 side side"]], Float[Tensor, "batch ..."]]
+    mixup: float = 0.0
+    resident: UInt8[Tensor, "images side side 3"] | None = None
+    reader: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1), repr=False)
+    asked: dict[bytes, Future] = field(default_factory=dict, repr=False)
+    truncated: int = 0
+    tokens: int = 1
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches are made."""
+        return self.labels.device
+
+    @property
+    def lengths(self) -> Int[Tensor, " images"]:
+        """Every image counts the same, where batches are planned by tokens."""
+        return torch.full((len(self),), self.tokens)
+
+    def to(self, device: torch.device | str, *, room: int | None = None) -> Images:
+        """The same with batches on a device. room: bytes of pixels that it may hold, else as said above."""
+        device = torch.device(device)
+        fits = len(self) * self.file[0].nbytes <= (space(device) if room is None else room)
+        resident = self.brought(device) if fits else None
+        return replace(self, labels=self.labels.to(device), resident=resident, asked={})
+
+    def brought(self, device: torch.device) -> UInt8[Tensor, "images side side 3"]:
+        """All pixels on the device, a block at a time."""
+        pixels = torch.empty((len(self), *self.file.shape[1:]), dtype=torch.uint8, device=device)
+        for start in range(0, len(self), BLOCK):
+            block = torch.arange(start, min(start + BLOCK, len(self)))
+            pixels[start : start + BLOCK] = self.read(block).to(device)
+        return pixels
+
+    def read(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
+        """Pixels from the file, in memory from which a card copies by itself."""
+        shape = (len(indices), *self.file.shape[1:])
+        found = torch.empty(shape, dtype=torch.uint8, pin_memory=self.device.type == "cuda")
+        # clip: the other modes would fill a second array first
+        np.take(self.file, self.rows[indices.numpy()], axis=0, out=found.numpy(), mode="clip")
+        return found
+
+    def expect(self, indices: Int[Tensor, " batch"]) -> None:
+        """A hint that `batch` will be asked for these; they are read meanwhile."""
+        if self.resident is not None:
+            return
+        if len(self.asked) >= AHEAD:
+            self.asked.pop(next(iter(self.asked)))
+        self.asked[key(indices)] = self.reader.submit(self.read, indices)
+
+    def pixels(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
+        """Stored pixels on the device."""
+        if self.resident is not None:
+            return self.resident[indices.to(self.device, non_blocking=True)]
+        waiting = self.asked.pop(key(indices), None)
+        found = waiting.result() if waiting else self.read(indices)
+        return found.to(self.device, non_blocking=True)
+
+    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Tensor | tuple]:
+        """Views of these images, and their labels; with mixup (labels, the other labels, share)."""
+        views = self.view(self.pixels(indices).permute(0, 3, 1, 2))
+        labels = self.labels[indices.to(self.device, non_blocking=True)]
+        if self.mixup:
+            views, labels = mixup(views, labels, self.mixup)
+        return {"pixels": views}, labels
+
+
+def key(indices: Int[Tensor, " batch"]) -> bytes:
+    """What a batch that was asked for is found by."""
+    return indices.numpy().tobytes()
+
+
+def space(device: torch.device) -> int:
+    """Bytes of pixels that a device may hold for one split."""
+    return torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else IN_MEMORY
+
+
+def read(
+    pixels: Path,
+    table: pd.DataFrame,
+    *,
+    training: bool,
+    size: int,
+    mean: Sequence[float],
+    std: Sequence[float],
+    augment: str = "resized_crop",
+    crop_scale: float = 0.08,
+    flip: bool = False,
+    mixup: float = 0.0,
+    test_zoom: float = 1.0,
+    views: int = 1,
+    tokens: int = 1,
+) -> Images:
+    """The images of `table` (id, label, image: their row of the file `pixels`), not on a device yet.
+
+    size: pixels a side that the backbone takes; mean, std: of a channel, of 1. In training `augment` (a name
+    of AUGMENTATIONS; crop_scale: the least share of the area that resized_crop keeps), `flip` and mixup (the
+    alpha of its Beta, 0 is none); else whole images scaled to test_zoom * size and the middle of them, or
+    `views` = 5: their corners too. tokens: of a view in the backbone,
+    as a batch is planned. Raises BadInput for a file of another form and settings of no use.
+    """
+    with reading(pixels):
+        file = np.lib.format.open_memmap(pixels, mode="r")
+        if file.dtype != np.uint8 or file.ndim != 4 or file.shape[3] != 3 or file.shape[1] != file.shape[2]:
+            raise BadInput(f"{pixels}: holds {file.dtype} {file.shape}, not uint8 (images, side, side, 3)")
+    rows = table["image"].to_numpy(np.int64)
+    if len(rows) and not 0 <= rows.min() <= rows.max() < len(file):
+        raise BadInput(f"{pixels} has {len(file)} images, but row {rows.max()} is asked for; make it again")
+    check_views(views, test_zoom, size)
+    change = named(AUGMENTATIONS, augment, "augment")
+    learned = partial(learned_from, change=change, crop_scale=crop_scale, flip=flip)
+    shown = partial(judged_by, test_zoom=test_zoom, views=views)
+    return Images(
+        file=file,
+        rows=rows,
+        labels=torch.from_numpy(table["label"].to_numpy(np.int64, copy=True)),
+        names=list(table["id"]),
+        view=partial(learned if training else shown, size=size, mean=mean, std=std),
+        mixup=mixup if training else 0.0,
+        tokens=tokens * (1 if training else views),
+    )
+
+
+def learned_from(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
+    """Views for training."""
+    changed = change(pixels, size, crop_scale)
+    return normalised(random_flip(changed) if flip else changed, mean, std)
+
+
+def judged_by(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
+    """Views for evaluation, [batch, 3, size, size] or [batch, 5, 3, size, size]."""
+    whole = resized(pixels, round(test_zoom * size))
+    return normalised(five_crops(whole, size) if views == 5 else center_crop(whole, size), mean, std)
+
+
+AUGMENTATIONS = {  # (pixels, size, least share of the area) -> pixels
+    "none": lambda pixels, size, _: resized(pixels, size),
+    "pad_crop": lambda pixels, size, _: random_crop(resized(pixels, size), size, border=size // 8),
+    "resized_crop": lambda pixels, size, least: scaled(pixels, random_windows(pixels, (least, 1.0)), size),
+}

@@ -1,0 +1,1 @@
+"""A backbone, what is tuned in it, and the head on it."""

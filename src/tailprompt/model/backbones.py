@@ -1,0 +1,350 @@
+"""Pretrained models and what the other parts need of them; the only module that knows families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedTokenizerBase,
+)
+from transformers.modeling_outputs import BaseModelOutput
+from transformers.utils import logging as transformers_logging
+
+from tailprompt.errors import BadInput, known, named
+from tailprompt.model.placement import over_cards
+
+FILES = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "merges.txt",
+    "spiece.model",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
+    "pytorch_model*.bin",
+    "pytorch_model.bin.index.json",
+]
+CPU = torch.device("cpu")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A masked language model, or a T5, taken apart.
+
+    body: input_ids or inputs_embeds, attention_mask, token_type_ids -> last hidden state (batch, tokens,
+        width); of a T5 the decoder's where it answers, and where it names the place (batch, 2, width)
+    transform: the masked-language-model head up to and with its layer norm; of a T5 nothing
+    decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
+        input embedding
+    positions: the most tokens of an input; infinite where positions are relative
+    device_map: the card of each part of a body that lies on several
+    """
+
+    body: nn.Module
+    transform: nn.Sequential
+    decoder: nn.Linear
+    tokenizer: PreTrainedTokenizerBase
+    width: int
+    positions: int | float
+    initializer_range: float
+    device_map: dict[str, int | str] | None = None
+
+    @property
+    def norm(self) -> nn.LayerNorm:
+        """The pretrained layer norm of the masked-language-model head."""
+        return self.transform[-1]
+
+
+class EncoderDecoder(nn.Module):
+    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
+
+    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
+    output are on the first.
+    """
+
+    def __init__(self, model: nn.Module, sentinel: int):
+        super().__init__()
+        self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.spread = hasattr(model, "hf_device_map")
+        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
+        asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
+        self.register_buffer("asked", asked, persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()
+
+    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
+        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
+        inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        read = self.encoder(**inputs).last_hidden_state
+        hidden = self.decoder(
+            input_ids=self.asked.expand(len(read), -1),
+            encoder_hidden_states=read,
+            encoder_attention_mask=attention_mask,
+            use_cache=False,
+        ).last_hidden_state
+        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))
+
+
+@dataclass(frozen=True)
+class VisionBackbone:
+    """A vision transformer of timm without its classifier, and the images that it takes.
+
+    size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
+    """
+
+    body: nn.Module
+    width: int
+    depth: int
+    size: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    tokens: int
+    initializer_range: float = 0.02
+
+
+def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
+    """Body, head transform, decoder and usable positions of a BertForMaskedLM."""
+    head = model.cls.predictions
+    parts = head.transform
+    transform = nn.Sequential(parts.dense, parts.transform_act_fn, parts.LayerNorm)
+    return model.bert, transform, head.decoder, model.config.max_position_embeddings
+
+
+def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
+    """The same of a RobertaForMaskedLM, whose first positions are taken by padding."""
+    head = model.lm_head
+    transform = nn.Sequential(head.dense, nn.GELU(), head.layer_norm)
+    usable = model.config.max_position_embeddings - model.config.pad_token_id - 1
+    return model.roberta, transform, head.decoder, usable
+
+
+def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
+    """What a row of `config/backbones.yaml` offers: a Backbone or VisionBackbone.
+
+    It is in float32 on the CPU. A row may say that a frozen body has another `dtype`, that cards hold it from
+    the first byte on (`device_map`) and that layers are computed again for the gradient (`checkpointing`).
+    device: where it is to compute; `meta` reads no weights of a T5. learns: whether the body itself is tuned,
+    which takes float32, for AdamW's steps are smaller than bfloat16's.
+    """
+    read_family = named(FAMILIES, row["family"], "backbone family")
+    where, pinned = source(row)
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
+    try:
+        return read_family({**row, "device": device.type, "learns": learns}, where, pinned)
+    except BadInput:
+        raise
+    except Exception as error:  # a damaged file shows as whatever its reader trips over
+        raise unavailable(row, error) from error
+
+
+def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Backbone:
+    """A masked language model; with `random` (changes to its config) its weights are drawn from seed 0."""
+    tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
+    if "random" in row:
+        model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
+    else:
+        model = read(AutoModelForMaskedLM, row, where, pinned)
+    if model.base_model_prefix != row["family"]:
+        raise other_family(where, model.base_model_prefix, row)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    body, transform, decoder, positions = take_apart(model)
+    return Backbone(
+        body,
+        transform,
+        decoder,
+        tokenizer,
+        model.config.hidden_size,
+        positions,
+        model.config.initializer_range,
+    )
+
+
+def t5(row: dict, where: str, pinned: dict) -> Backbone:
+    """A T5, or an mT5; with `random` its weights are drawn as those of `masked`."""
+    kind = AutoConfig.from_pretrained(where, **pinned).model_type
+    if kind not in ("t5", "mt5"):
+        raise other_family(where, kind, row)
+    tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    if "random" in row:
+        model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
+    else:
+        model = read(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    if row.get("checkpointing"):  # named gradient_ in older transformers
+        enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+        enable({"use_reentrant": False})
+        model.disable_input_require_grads()  # which the reentrant kind alone needs
+    body = EncoderDecoder(model, sentinel(tokenizer))
+    width, factor = model.config.d_model, model.config.initializer_factor
+    places = getattr(model, "hf_device_map", None)
+    return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
+
+
+def placed(row: dict, where: str, pinned: dict) -> dict:
+    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
+    stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
+    dtype = torch.float32 if row["learns"] else stated
+    if row["device"] == "meta":
+        return {"dtype": dtype, "device_map": "meta"}
+    if "device_map" not in row or row["device"] == "cpu":
+        return {"dtype": dtype}
+    empty = read(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
+    return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
+
+
+def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Id of what stands for the answer in an input: the mask, or a T5's first sentinel."""
+    return tokenizer.convert_tokens_to_ids(tokenizer.mask_token or "<extra_id_0>")
+
+
+def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
+    """A ViT of timm (of the hub, its pinned revision), for images of `size` pixels where the row says so.
+
+    Positions are resampled to that size. Raises BadInput for a model whose features are not those of its
+    class token after a final norm, or whose blocks are not plain ones: prompts could not go in.
+    """
+    import timm  # takes a second that text never needs
+    from timm.data import resolve_model_data_config
+
+    revision = f"@{pinned['revision']}" if pinned else ""
+    place = f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}"
+    resized = {"img_size": row["size"]} if "size" in row else {}
+    model = timm.create_model(place, pretrained=True, **resized)  # with its classifier: no tensor may lack
+    if type(model) is not timm.models.VisionTransformer:
+        raise other_family(where, type(model).__name__, row)
+    if departure := not_plain(model):
+        raise BadInput(f"backbone {where} {departure}; take a ViT with class token, final norm, plain blocks")
+    model.reset_classifier(0)
+    (height, width), patch = model.patch_embed.img_size, model.patch_embed.patch_size[0]
+    if height != width or height % patch:
+        raise BadInput(
+            f"backbone {where}: images of {height} x {width} pixels are not square of whole patches; "
+            f"set size in its row to a multiple of {patch}"
+        )
+    stated = resolve_model_data_config(model)
+    return VisionBackbone(
+        model,
+        model.embed_dim,
+        len(model.blocks),
+        height,
+        tuple(stated["mean"]),
+        tuple(stated["std"]),
+        (height // patch) ** 2 + 1,
+    )
+
+
+def not_plain(model: nn.Module) -> str:
+    """What of a timm ViT keeps prompts out of its attention or its features out of reach, or nothing."""
+    from timm.models.vision_transformer import Attention, Block
+
+    if model.global_pool != "token" or isinstance(model.norm, nn.Identity):
+        return "does not end in a class token after a final norm"
+    for layer in model.blocks:
+        attention = getattr(layer, "attn", None)
+        extra = [getattr(attention, part, None) for part in ("norm", "gate")]
+        plain = all(part is None or isinstance(part, nn.Identity) for part in extra)
+        if type(layer) is not Block or type(attention) is not Attention or not plain:
+            return f"has blocks ({type(layer).__name__}, {type(attention).__name__}) of another kind"
+    return ""
+
+
+def other_family(where: str, found: str, row: dict) -> BadInput:
+    """What to say of a checkpoint that is not of its row's family."""
+    return BadInput(
+        f"backbone {where} is of the family '{found}', but its row says family: {row['family']}; "
+        f"known: {known(FAMILIES)}"
+    )
+
+
+def read(kind, row: dict, where: str, pinned: dict, **placed) -> nn.Module:
+    """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
+    told = {"dtype": torch.float32, **pinned, **placed}
+    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
+    misshapen = [name for name, *_ in found["mismatched_keys"]]
+    absent = sorted([*found["missing_keys"], *misshapen])
+    if absent:
+        raise BadInput(
+            f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
+            f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
+            "take a whole checkpoint"
+        )
+    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
+    if surplus:
+        raise BadInput(
+            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
+            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
+        )
+    return model
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
+    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
+    vocabulary = tokenizer.get_vocab()
+    if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
+        raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
+    if max(vocabulary.values()) >= embeddings:
+        raise BadInput(
+            f"backbone {where}: its tokenizer gives token ids up to {max(vocabulary.values())}, but its "
+            f"weights have {embeddings} embeddings; take the tokenizer of the same model"
+        )
+
+
+def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
+    """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
+    config = AutoConfig.from_pretrained(where, **pinned, **changes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return kind.from_config(config, dtype=torch.float32)
+
+
+def source(row: dict) -> tuple[str, dict]:
+    """Folder or hub id, and the pinned revision, for `from_pretrained`."""
+    if "path" not in row and not {"hub", "revision"} <= set(row):
+        raise BadInput("a backbone's row needs path, or hub and revision")
+    if "path" in row:
+        needed = FILES[: 2 if row["family"] == "vit" else 3]
+        missing = [file for file in needed if not (Path(row["path"]) / file).is_file()]
+        if missing:
+            needs = ", ".join(needed)
+            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
+        return row["path"], {}
+    return row["hub"], {"revision": row["revision"]}
+
+
+def unavailable(row: dict, error: Exception) -> BadInput:
+    """What to do about a backbone that cannot be had."""
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if "path" in row:
+        return BadInput(f"backbone folder {row['path']} cannot be read ({reason})")
+    if not isinstance(error, OSError):
+        return BadInput(f"backbone {row['hub']} at revision {row['revision']} cannot be read ({reason})")
+    return BadInput(
+        f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor could "
+        f"be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
+    )
+
+
+FAMILIES = {
+    "bert": partial(masked, take_apart=bert),
+    "roberta": partial(masked, take_apart=roberta),
+    "t5": t5,
+    "vit": vit,
+}

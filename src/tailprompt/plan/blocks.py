@@ -1,0 +1,170 @@
+"""What a scale makes: the block of each table and figure, filled in, and the runs and data sets it takes.
+
+Standard library only, like `plan`.
+"""
+
+from __future__ import annotations
+
+from tailprompt.errors import BadInput, named
+from tailprompt.plan.points import Point, parse, vary
+from tailprompt.plan.rows import backbone_of, dataset_row
+from tailprompt.plan.settings import datasets_of, made, methods_of
+from tailprompt.plan.starts import starts_of
+
+WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
+
+
+def expand(config: dict, spec: dict) -> dict:
+    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
+
+    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
+    `seeds`, and `runs` (path prefix by data set and method).
+    """
+    protocol = named(config["protocols"], spec["protocol"], "protocol")
+    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
+    claims = claims_of(config, spec)
+    cells = cells_of(config, spec, claims)
+    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
+    backbones = spec.get("backbones", [None])
+    runs = [
+        {
+            "dataset": dataset,
+            "method": on(method, backbone),
+            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
+            "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
+        }
+        for dataset, method in cells
+        for backbone in backbones
+        for rate in values_of(spec, method)
+    ]
+    methods = unique(method for _, method in cells) or methods_of(config, spec)
+    rows = [(method, backbone) for backbone in backbones for method in methods]
+    return {
+        **{
+            key: value for key, value in spec.items() if key not in ("sets", "methods", "claims", "backbones")
+        },
+        **({"claims": claims} if "claims" in spec else {}),
+        "datasets": [about(config, dataset) for dataset in datasets],
+        "methods": [{"name": on(*row), "title": title(config, *row)} for row in rows],
+        "seeds": seeds,
+        "runs": runs,
+        "scale": config["scale"],
+    }
+
+
+def values_of(spec: dict, method: str) -> list:
+    """The values that `choose` tries for a method, or None alone where nothing is chosen.
+
+    Raises BadInput for a method whose name gives one already.
+    """
+    choose, (base, changes) = spec.get("choose", {}), parse(method)
+    if (over := choose.get("over")) in changes:
+        raise BadInput(
+            f"'{method}': its table varies {over} already (choose: over); leave {over} out of the name, or "
+            f"state the values for {base} in choose: {{of: {{{base}: [...]}}}}"
+        )
+    return choose.get("of", {}).get(base) or choose.get("values", [None])
+
+
+def claims_of(config: dict, spec: dict) -> list[dict]:
+    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
+    found = []
+    for name, claim in spec.get("claims", {}).items():
+        run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
+        pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
+        titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
+        rest = {key: value for key, value in claim.items() if key != "sets"} | pair
+        datasets = datasets_of(config, claim) if all(run.values()) else []
+        found.append({"id": name, **rest, **titles, "datasets": datasets})
+    return found
+
+
+def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
+    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
+    if "claims" in spec:
+        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
+    else:
+        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
+    return unique(
+        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
+    )
+
+
+def unique(values) -> list:
+    """Each value once, in order."""
+    return list(dict.fromkeys(values))
+
+
+def about(config: dict, dataset: str) -> dict:
+    """What a table says of a data set: its name in results, its row's name, title and note."""
+    row = dataset_row(config, dataset)
+    return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
+
+
+def on(method: str, backbone: str | None) -> str:
+    """A method's row in a table: its name, `lpt/vit-small` where the block compares backbones."""
+    return f"{method}/{backbone}" if backbone else method
+
+
+def title(config: dict, method: str, backbone: str | None = None) -> str:
+    """A method's title, with what follows the @, and the backbone's where a block compares several."""
+    base, changes = parse(method)
+    text = named(config["methods"], base, "method").get("title", base)
+    parts = [text, *(f"{key} {value}" for key, value in changes.items())]
+    return ", ".join(parts + ([config["backbones"][backbone].get("title", backbone)] if backbone else []))
+
+
+def points(expanded: dict) -> list[Point]:
+    """The runs that an expanded table or figure takes."""
+    if not expanded.get("methods"):
+        return []
+    return [
+        Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
+        for run in expanded["runs"]
+        for seed in expanded["seeds"]
+    ]
+
+
+def shown(config: dict) -> dict[tuple[str, str, str], dict]:
+    """Everything that this scale makes: (tables or figures, paper, name) -> its block, expanded."""
+    blocks = {}
+    for what in ("tables", "figures"):
+        for paper, name in made(config, what):
+            spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
+            block = blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
+            if others := config["papers"][paper].get("others"):
+                block["others"] = others
+            place = f"{what[:-1]} {name} of {paper}"
+            if "claims" not in spec and not block["datasets"]:
+                wanted = f"name some in sets.{spec.get('sets')}"
+                raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
+            if block["kind"] not in WITHOUT_RUNS and not block["runs"]:
+                wanted = f"name methods of it in protocols.{spec['protocol']}.methods"
+                raise BadInput(f"{place} has no run; {wanted}, or leave it out of make")
+    if not blocks:
+        raise BadInput("make asks for no table and no figure")
+    return blocks
+
+
+def all_points(config: dict) -> list[Point]:
+    """Every run of this scale, each once, with those they start from."""
+    found = unique(point for block in shown(config).values() for point in points(block))
+    return unique([*found, *(start for point in found for start in starts_of(config, point))])
+
+
+def all_datasets(config: dict) -> list[str]:
+    """Every data set of this scale, those without runs too."""
+    named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
+    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))
+
+
+def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) -> list[str]:
+    """Classes of a data set that tables name in a score, as `f1/class:NAME`; everything: of `shown`."""
+    scores = set()
+    for block in everything.values():
+        if dataset in [row["dataset"] for row in block["datasets"]]:
+            scores |= {*block.get("metrics", []), block.get("winner"), block.get("choose", {}).get("by")}
+        claims = block.get("claims", [])
+        scores |= {claim.get("metric") for claim in claims if dataset in claim["datasets"]}
+    parts = [(score or "").partition("/class:") for score in scores]
+    return sorted(name for _, asks, name in parts if asks)

@@ -1,0 +1,90 @@
+"""The configuration: YAML files merged into one dictionary, refused where it says what nobody reads.
+
+The Snakefile and the `tailprompt` command both read it here. A later file wins over an earlier one, key by
+key; a list is replaced whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+
+import yaml
+from jsonschema import ValidationError
+from jsonschema.exceptions import best_match
+
+from tailprompt.data import quotas
+from tailprompt.errors import BadInput, known
+from tailprompt.plan.layers import merge, origin
+from tailprompt.plan.references import check_claims, check_names
+from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
+from tailprompt.pretraining import recipes
+
+SHARED = (
+    "config/backbones.yaml",
+    "config/pretraining.yaml",
+    "config/datasets.yaml",
+    "config/methods.yaml",
+)
+SCALE = "config/paper.yaml"  # where no file is given
+
+
+def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
+    """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
+    given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
+    if given and not any("scale" in layer for _, layer in given + line):
+        raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
+    own = [*SHARED, *papers(root), *([] if given else [SCALE])]
+    layers = [*((file, read(Path(root, file))) for file in own), *given, *line]
+    config = without_dropped(reduce(merge, (layer for _, layer in layers)))
+    check(config, layers, str(Path(root, SCHEMAS)))
+    check_names(config, layers)
+    check_claims(config, layers)
+    recipes.check(config["pretraining"])
+    quotas.check(config["datasets"])
+    return config
+
+
+def without_dropped(config: dict) -> dict:
+    """The configuration without the papers whose `make` a later file sets to null."""
+    make = config.get("make")
+    if not isinstance(make, dict):
+        return config
+    return {**config, "make": {paper: limits for paper, limits in make.items() if limits is not None}}
+
+
+def papers(root: str | Path) -> list[str]:
+    """The papers' files, by name."""
+    return [f"config/papers/{file.name}" for file in sorted(Path(root, "config/papers").glob("*.yaml"))]
+
+
+def typed(value):
+    """A value of Snakemake's --config with the types of YAML: inside braces Snakemake reads words only."""
+    if isinstance(value, dict):
+        return {key: typed(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [typed(inside) for inside in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        return value
+    return found if found is None or isinstance(found, int | float) else value
+
+
+def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> None:
+    """Raise BadInput, one sentence with file and key, at the first thing the schema refuses."""
+    error = best_match(validator("config", schemas).iter_errors(config))
+    if error:
+        where = origin(layers, [*error.absolute_path, *unknown(error)[:1]])
+        raise BadInput(f"{where}: {sentence(error)}{beside(config, error)}")
+
+
+def beside(config: dict, error: ValidationError) -> str:
+    """The names beside an incomplete row, whose own may be misspelt."""
+    *above, name = error.absolute_path or [None]
+    rows = reduce(lambda part, key: part[key], above, config)
+    others = set(rows) - {name} if error.validator == "required" and isinstance(rows, dict) else ()
+    return f"; beside it: {known(others)}" if name and others else ""

@@ -1,0 +1,229 @@
+"""What a scale would run, download and cost, before it starts: reads the plan and what lies in results/."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+from tailprompt.files import read_json
+from tailprompt.plan import blocks
+from tailprompt.plan import settings as plan
+from tailprompt.plan.points import Point, parse
+from tailprompt.plan.rows import cards_of, dataset_row, kind_of
+
+CARD = 2e13  # floating-point operations a second that a run gets from a card, and
+THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
+RULE = (
+    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card or 0.05 on a CPU "
+    "thread, and 20 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
+    "not prepared yet are what a row or its cut states, else the lines of its file or the files of its "
+    "folder, else 10,000; the decoding of images is not in it"
+)
+START = 20  # seconds
+ROWS = 10_000  # training rows where nothing else is known
+PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # files of a line a row
+
+
+def forecast(config: dict, root: Path = Path(".")) -> str:
+    """The report that `tailprompt plan` prints. root: the project's folder."""
+    points = blocks.all_points(config)
+    done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
+    left = seconds_left(config, [point for point in points if point not in done], done, root)
+    datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
+    methods = Counter(parse(point.method)[0] for point in points)
+    lines = [
+        f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
+        f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
+        "",
+        *table(points, left),
+        "",
+        f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
+        *downloads(config, datasets, backbones, root),
+        *unpacked(config, datasets),
+        *unnamed(config, datasets),
+        *cards(config, backbones),
+        *hours(left, done),
+    ]
+    return "\n".join(lines)
+
+
+def count(number: int, thing: str) -> str:
+    """A number with its noun."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def finished(config: dict, point: Point, root: Path) -> float | None:
+    """Seconds that a run took, or None where it is not finished or was run with other settings."""
+    file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
+    if not file.is_file():
+        return None
+    run = read_json(file, "settings", "seconds")
+    return run["seconds"] if run["settings"] == plan.settings(config, point) else None
+
+
+def table(points: list[Point], left: dict[Point, float]) -> list[str]:
+    """A line for each protocol, backbone and data set."""
+    rows = [("protocol", "backbone", "data set", "methods, by rate", "seeds", "runs", "done", "hours left")]
+    cells: dict[tuple, list[Point]] = {}
+    for point in points:
+        cells.setdefault((point.protocol, point.backbone, point.dataset), []).append(point)
+    for cell, members in cells.items():
+        methods, seeds = {point.method for point in members}, {point.seed for point in members}
+        here = sum(point not in left for point in members)
+        hours_left = sum(left.get(point, 0) for point in members) / 3600
+        rows.append((*cell, *map(str, (len(methods), len(seeds), len(members), here)), f"{hours_left:.1f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def seconds_left(
+    config: dict, points: list[Point], done: dict[Point, float], root: Path
+) -> dict[Point, float]:
+    """Seconds each run will take: the median of finished ones on the same data and backbone, else by RULE."""
+    alike: dict[tuple, list[float]] = {}
+    for run, seconds in done.items():
+        alike.setdefault((run.backbone, run.dataset), []).append(seconds)
+    measured = {cell: median(seconds) for cell, seconds in alike.items()}
+    by_cell = cache(lambda point: by_rule(config, point, root))  # seeds take as long as each other
+    found = {}
+    for point in points:
+        cell = (point.backbone, point.dataset)
+        found[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
+    return found
+
+
+def by_rule(config: dict, point: Point, root: Path) -> float:
+    """Seconds by RULE."""
+    settings = plan.settings(config, point)
+    parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
+    report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
+    prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
+    rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
+    tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
+    speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
+    return START + 6 * parameters * tokens / speed
+
+
+def stated(row: dict, root: Path) -> int:
+    """Training rows of a data set that is not prepared: of its cut or row, of its files at most, or ROWS."""
+    cut, files = row["cut"], row.get("files", {})
+    if "trained_on" in row:
+        return 0  # its runs are those of another
+    known = [cut.get("train"), cut.get("total"), row.get("examples")]
+    if "shots" in cut:
+        words = row.get("verbalizer")
+        classes = row.get("classes") or (lines(root / words) - 1 if words else 0)
+        known.append(cut["shots"] * classes)
+    own = files.get("train", files.get("all", row.get("path")))
+    path = own.get("path") if isinstance(own, dict) else own
+    if path and "corpus" not in row and path.endswith(PLAIN):
+        known.append(lines(root / path))
+    if row.get("loader") == "image_folder" and "root" in row:
+        train = root / row["root"] / "train"
+        known.append(files_below(train if train.is_dir() else train.parent))
+    return next(filter(None, known), ROWS)
+
+
+@cache
+def lines(file: Path) -> int:
+    """Lines of a file; none where it is not there."""
+    if not file.is_file():
+        return 0
+    with open(file, "rb") as text:
+        return sum(1 for _ in text)
+
+
+@cache
+def files_below(folder: Path) -> int:
+    """Files anywhere in a folder; none where it is not there."""
+    return sum(len(names) for *_, names in os.walk(folder))
+
+
+def megabytes(row: dict, root: Path) -> float:
+    """Size of a backbone's weights: stated, or that of the files in its folder."""
+    if "path" in row:
+        return sum(file.stat().st_size for file in (root / row["path"]).glob("*.safetensors")) / 1e6
+    return row.get("megabytes", 0)
+
+
+def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
+    """What is still to be downloaded, and what has no stated size."""
+    rows = {name: config["backbones"][name] for name in backbones}
+    here = {file.stem for file in (root / "results").glob("*/backbones/*.json")}  # one cache for all scales
+    missing = [name for name in rows if "hub" in rows[name] and name not in here]
+    weights = sum(rows[name].get("megabytes", 0) for name in missing) / 1000
+    entries = [
+        entry for name in sorted({parse(d)[0] for d in datasets}) for entry in wanted(config, name, root)
+    ]
+    size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
+    unknown = sum("bytes" not in entry for entry in entries)
+    more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
+    return [
+        f"to download: {weights + size:.2f} GB{more} "
+        f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
+        f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
+    ]
+
+
+def unnamed(config: dict, datasets: list[str]) -> list[str]:
+    """The corpora that data sets are made from and that the scale leaves open."""
+    rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
+    wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
+    absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
+    return [f"to name as files of plain text: corpora.{name}" for name in absent]
+
+
+def unpacked(config: dict, datasets: list[str]) -> list[str]:
+    """The sets of images that nobody downloads, and whose folder no row names."""
+    names = sorted({parse(dataset)[0] for dataset in datasets})
+    rows = {name: config["datasets"][name] for name in names}
+    bare = [
+        name
+        for name, row in rows.items()
+        if kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
+    ]
+    if not bare or config.get("data_dir"):
+        return []
+    return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
+
+
+def cards(config: dict, backbones: list[str]) -> list[str]:
+    """How many cards a job takes, where a backbone is laid over several."""
+    many = {name: number for name in backbones if (number := cards_of(config, name)) > 1}
+    if not many or config["device"] == "cpu":
+        return []
+    stated = ", ".join(f"{number} with {name}" for name, number in many.items())
+    return [f"cards of a job: {stated}, 1 with others; where fewer are there, all of those"]
+
+
+def wanted(config: dict, name: str, root: Path) -> list[dict]:
+    """Files of a data set that would be downloaded."""
+    files = config["datasets"][name].get("files", {}).values()
+    remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
+    raw = root / "results/raw" / name
+    here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
+    return (
+        []
+        if config.get("data_dir")
+        else [entry for entry, have in zip(remote, here, strict=True) if not have]
+    )
+
+
+def hours(left: dict[Point, float], done: dict[Point, float]) -> list[str]:
+    """How long all that is left takes if one run follows another, and where the number comes from."""
+    if not left:
+        return ["time: every run is done"]
+    total = sum(left.values()) / 3600
+    measured = {(point.backbone, point.dataset) for point in done}
+    guessed = sum((point.backbone, point.dataset) not in measured for point in left)
+    line = (
+        f"time: {total:.1f} hours for {count(len(left), 'run')} one after another; divide by the runs at once"
+    )
+    source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
+    return [line, f"  ({source}; {guessed} by rule: {RULE})" if guessed else f"  ({source})"]

@@ -1,0 +1,120 @@
+"""Names in the configuration: each has a row, and each that a scale gives is taken by something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+from tailprompt.errors import BadInput, known
+from tailprompt.plan.layers import origin
+from tailprompt.plan.points import parse
+
+ROWS = {  # where the row lies that a key names
+    "backbone": "backbones",
+    "dataset": "datasets",
+    "datasets": "datasets",
+    "method": "methods",
+    "methods": "methods",
+    "protocol": "protocols",
+    "recipe": "pretraining",
+    "sets": "sets",
+    "than": "methods",
+    "trained_on": "datasets",
+}
+DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
+TAKERS = {  # of the names that a scale gives
+    "protocols": "table, figure or start",
+    "sets": "table, figure or start",
+    "corpora": "data set or recipe",
+}
+
+
+def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first name that no row has, and at a name or method that nothing takes."""
+    made = [*config["datasets"].values(), *config["pretraining"].values()]
+    corpora = {row["corpus"] for row in made if "corpus" in row}
+    taken: dict[str, set[str]] = {"protocols": set(), "sets": set(), "corpora": corpora}
+    for path, names, registry in references(config):
+        taken.setdefault(registry, set()).update(names)
+        rows = set(reduce(lambda part, key: part.get(key, {}), registry.split(":"), config))
+        rows -= DEFAULTS if registry == "methods" else set()
+        for name in names:
+            if name not in rows:
+                place = f"{origin(layers, [*path, name])}: '{name}' in {'.'.join(map(str, path))}"
+                raise BadInput(f"{place} is none of the {registry.replace(':', '.')}; known: {known(rows)}")
+    for name, row in config["protocols"].items():
+        listed = methods_listed(config, name)
+        for method in row.get("methods", []):
+            if not {method, parse(method)[0]} & listed:
+                place = f"{origin(layers, ['protocols', name, 'methods'])}: '{method}' in protocols.{name}"
+                raise BadInput(f"{place}.methods is in no table or figure of {name}; there: {known(listed)}")
+    for registry, takers in TAKERS.items():
+        for name in sorted(config.get(registry, {}).keys() - taken[registry]):
+            place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
+            raise BadInput(f"{place} is taken by no {takers}; taken: {known(taken[registry])}")
+
+
+def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first claim of a method against itself."""
+    for path, block in all_blocks(config):
+        for name, claim in block.get("claims", {}).items():
+            if claim["method"] == claim["than"]:
+                place = f"{origin(layers, [*path, 'claims', name])}: claim '{name}' in {'.'.join(path)}"
+                raise BadInput(f"{place} compares '{claim['method']}' with itself; name another in than")
+
+
+def all_blocks(config: dict) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """(place, block) of every table and figure."""
+    for paper, content in config["papers"].items():
+        for what in ("tables", "figures"):
+            for name, block in content.get(what, {}).items():
+                yield ("papers", paper, what, name), block
+
+
+def methods_listed(config: dict, protocol: str) -> set[str]:
+    """The methods that tables, figures and claims under a protocol list."""
+    here = [block for _, block in all_blocks(config) if block["protocol"] == protocol]
+    claims = [claim for block in here for claim in block.get("claims", {}).values()]
+    pairs = {claim[key] for claim in claims for key in ("method", "than")}
+    return pairs.union(*(block.get("methods", []) for block in here))
+
+
+def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
+    """(place, names there, where their rows are) wherever the configuration names rows."""
+    yield ("make",), list(config["make"]), "papers"
+    for paper, limits in config["make"].items():
+        for what, names in limits.items():
+            yield ("make", paper, what), names, f"papers:{paper}:{what}"
+    for name, row in config["backbones"].items():
+        yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
+    for name, row in config["datasets"].items():
+        yield from named_in({key: row[key] for key in row if key == "trained_on"}, "datasets", name)
+    for name, row in config["languages"].items():
+        yield ("languages", name, "prompts"), list(row.get("prompts", {}).values()), "datasets"
+    for name, row in config["pretraining"].items():
+        if "start" in row:
+            yield ("pretraining", name, "start"), [row["start"]], "pretraining"
+    for name, row in config["methods"].items():
+        yield from named_in(row.get("start") or {}, "methods", name, "start")
+    for name, row in config["protocols"].items():
+        yield ("protocols", name, "backbones"), list(row["backbones"].values()), "backbones"
+        yield from named_in(row, "protocols", name)
+        yield ("protocols", name, "cells"), list(row.get("cells", {})), "datasets"
+        for dataset, cells in row.get("cells", {}).items():
+            yield ("protocols", name, "cells", dataset), list(cells), "methods"
+    for name, datasets in config["sets"].items():
+        yield ("sets", name), [parse(dataset)[0] for dataset in datasets], "datasets"
+    for path, block in all_blocks(config):
+        yield from named_in(block, *path)
+        yield (*path, "backbones"), block.get("backbones", []), "backbones"
+        yield (*path, "choose", "of"), list(block.get("choose", {}).get("of", {})), "methods"
+        for claim, compared in block.get("claims", {}).items():
+            yield from named_in(compared, *path, "claims", claim)
+
+
+def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
+    """`references` of one block, by the key a name stands at."""
+    for key in ROWS.keys() & block.keys():
+        names = [block[key]] if isinstance(block[key], str) else block[key]
+        bases = list(names) if isinstance(names, dict) else [parse(name)[0] for name in names]
+        yield (*path, key), bases, ROWS[key]

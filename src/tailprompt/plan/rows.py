@@ -1,0 +1,127 @@
+"""The row of the configuration that a name stands for, and what it says: data sets, backbones, recipes."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+from tailprompt.errors import BadInput, known, named
+from tailprompt.plan.points import parse
+
+# the least of each, in the order of a name
+CUTS = {"shots": 1, "total": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
+WAYS = {"shots", "total", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
+FORMS = {  # of the texts that a loader reads, where those of others may be any
+    **dict.fromkeys(("msra", "next_sentence_pair"), "spc"),
+    **dict.fromkeys(("race", "c3", "next_sentence_choice", "unified_choice"), "mcc"),
+}
+COME = {"spc": "in pairs", "mcc": "with options"}
+
+
+def dataset_row(config: dict, dataset: str) -> dict:
+    """A data set's row with its cut (`shots`, `total`, `imbalance`, `train`, `dev`, `test`, `sample`)."""
+    base, cut = parse(dataset)
+    row = named(config["datasets"], base, "data set")
+    for key, value in cut.items():
+        least, kinds = named(CUTS, key, f"cut of '{base}',"), (int, float) if key == "imbalance" else (int,)
+        if type(value) not in kinds or not least <= value < inf:
+            of = "a number" if key == "imbalance" else "a whole number"
+            raise BadInput(f"'{dataset}': {key} must be {of} from {least}, not {json.dumps(value)}")
+    if cut and len(WAYS & cut.keys()) > 1 or cut.keys() == {"sample"}:
+        raise BadInput(
+            f"'{dataset}': a cut takes one of {known(WAYS)} at most, dev and test with it or alone, "
+            "and sample beside any"
+        )
+    ordered = [(key, cut[key]) for key in CUTS if key in cut]
+    plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
+    if cut and dataset != f"{base}@{plain}":
+        raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
+    return {"title": base, **row, **corpus_path(config, row), "name": base, "cut": cut}
+
+
+def corpus_path(config: dict, row: dict) -> dict:
+    """Where the corpus lies that a data set is made from, if it is made from one that the scale names."""
+    path = (config.get("corpora") or {}).get(row.get("corpus"))
+    return {"path": path} if path else {}
+
+
+def backbone_row(config: dict, name: str) -> dict:
+    """What loading a backbone needs of its row; one with a `recipe` lies where this scale makes it."""
+    row = named(config["backbones"], name, "backbone")
+    kept = {
+        key: value
+        for key, value in row.items()
+        if key not in ("megabytes", "note", "settings", "recipe", "title", "cards")
+    }
+    return {**kept, "path": made_in(config, row["recipe"])} if "recipe" in row else kept
+
+
+def cards_of(config: dict, backbone: str) -> int:
+    """Cards of a job with a backbone; where fewer are there, all of those."""
+    return named(config["backbones"], backbone, "backbone").get("cards", 1)
+
+
+def made_in(config: dict, recipe: str) -> str:
+    """The folder of a backbone that this scale makes."""
+    return f"results/{config['scale']}/pretraining/{recipe}"
+
+
+def recipe_row(config: dict, recipe: str) -> dict:
+    """A recipe of `pretraining`, without what only its card says."""
+    row = named(config["pretraining"], recipe, "recipe of pretraining")
+    return {key: value for key, value in row.items() if key != "card"}
+
+
+def backbone_of(config: dict, protocol: str, dataset: str, method: str | None = None) -> str:
+    """The protocol's backbone for the language of the data set.
+
+    For a method with `backbone: lm` it is that of `en-lm` where the language is en.
+    """
+    language = dataset_row(config, dataset)["language"]
+    if method is not None:
+        variant = named(config["methods"], parse(method)[0], "method").get("backbone")
+        language = f"{language}-{variant}" if variant else language
+    backbones = config["protocols"][protocol]["backbones"]
+    if language not in backbones:
+        raise BadInput(
+            f"protocols.{protocol}.backbones has none for '{language}', the language of data set "
+            f"'{dataset}'; known: {known(backbones)}"
+        )
+    return backbones[language]
+
+
+def kind_of(row: dict) -> str:
+    """What a data set's examples are: text, or image."""
+    return "image" if row["language"] == "image" else "text"
+
+
+def form_of(row: dict) -> str:
+    """What a text of a data set's row is: ssc (single), spc (pair) or mcc (with options), as patterns say.
+
+    Raises BadInput where its form says otherwise than its columns or its loader.
+    """
+    columns = columns_of(row)
+    pair = "spc" if "pair" in columns else FORMS.get(row.get("loader"))
+    found = "mcc" if "choices" in columns else pair
+    stated = row.get("form", found or "ssc")
+    if found and stated != found:
+        raise BadInput(
+            f"data set '{row['name']}': its texts come {COME[found]}, so its form is {found}, not {stated}; "
+            "correct form in its row, or leave it out"
+        )
+    if stated == "spc" and not found and is_table(row):
+        raise BadInput(
+            f"data set '{row['name']}': form spc is of pairs; name the column: columns: {{pair: ...}}"
+        )
+    return stated
+
+
+def columns_of(row: dict) -> set[str]:
+    """What a data set's row takes from columns of its files, beside text and label."""
+    files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
+    return {key for part in (row, *files) for key in part.get("columns", {})}
+
+
+def is_table(row: dict) -> bool:
+    """Whether a data set is read from tables, which have the columns that its row names and no others."""
+    return row.get("loader", "table") == "table"

@@ -1,0 +1,66 @@
+"""Images with labels from a folder, decoded at once, for pre-training a backbone.
+
+Two forms are read: `train.parquet` and `val.parquet` (columns image: encoded bytes, label: integer), or a
+folder for each class with the image files anywhere below it (as ImageNet's and Tiny-ImageNet's `train`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int, UInt8
+from tqdm import tqdm
+
+from tailprompt.data.listings import CONTENT, folder_rows, skipped, table
+from tailprompt.data.pictures import decoded
+from tailprompt.data.readers import few, others
+from tailprompt.errors import BadInput
+
+Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
+
+
+def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split], int]:
+    """Pixels and labels of `train` and `held_out`, and the number of classes.
+
+    Images come out square, `size` pixels a side. A folder of classes gives the share `held_out` of its files,
+    chosen by their names. Raises BadInput with all the images that cannot be decoded, before anything else.
+    """
+    if (folder / "train.parquet").is_file():
+        parts = {"train": folder / "train.parquet", "held_out": folder / "val.parquet"}
+        found = {split: table(path).astype({"label": "int64"}) for split, path in parts.items()}
+    else:
+        found = classes(folder, held_out)
+    wrong, splits = [], {}
+    for split, listed in found.items():
+        pixels = np.zeros((len(listed), size, size, 3), np.uint8)
+        rows = zip(listed["id"], listed[CONTENT], strict=True)
+        for number, (name, content) in enumerate(tqdm(rows, desc=split, unit=" images", mininterval=2)):
+            try:
+                pixels[number], _ = decoded(content, size)
+            except Exception as error:  # each format has exceptions of its own
+                wrong.append(f"{name} ({error})")
+        splits[split] = (pixels, listed["label"].to_numpy())
+    if wrong:
+        raise BadInput(f"{folder}: {len(wrong)} images cannot be decoded: {few(wrong)}")
+    return splits, int(max(labels.max() for _, labels in splits.values())) + 1
+
+
+def classes(folder: Path, held_out: float) -> dict[str, pd.DataFrame]:
+    """The images of a folder of classes, numbered by name and split by the names of the files."""
+    try:
+        listed = folder_rows(folder, folder)
+    except (BadInput, OSError):
+        raise BadInput(
+            f"{folder}: neither train.parquet nor a folder of images for each class is there"
+        ) from None
+    if passed := skipped(folder, listed[CONTENT]):
+        tqdm.write(f"{folder}: {others(passed)}")
+    names = {name: c for c, name in enumerate(sorted(set(listed["label"])))}
+    listed["label"] = listed["label"].map(names).astype("int64")
+    out = listed[CONTENT].map(
+        lambda file: int.from_bytes(hashlib.sha1(file.name.encode()).digest()[:4]) < held_out * 2**32
+    )
+    return {"train": listed[~out], "held_out": listed[out]}

@@ -1,0 +1,1 @@
+"""Scores and predictions become tables, figures and claims; nothing here imports torch."""

@@ -1,0 +1,108 @@
+"""Accuracy against how many parameters are tuned, ours and the printed ones (LPT Figure 1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from tailprompt.report import records
+from tailprompt.report.figures import style
+from tailprompt.report.parameters import counted
+
+KINDS = ["tuned", "total"]
+COLUMNS = ["parameters/tuned", "parameters/total", "accuracy/all"]
+LEAST = 0.01  # millions; the axis is linear below, so that none has a place
+AREA = 70  # square points of the spot of the largest model
+
+
+def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
+    """A panel for each data set; a spot's area shows the parameters of the whole model."""
+    found, reports = records.runs(root, spec), records.reports(root, spec)
+    table = records.scores(found)
+    test = table[(table.split == "test") & (table.score == "accuracy/all")]
+    means = 100 * test.groupby(["dataset", "method"]).value.mean()
+    figure, axes = style.panels(len(reports), 2, 3.0)
+    for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
+        ours = counted(found[(found.dataset == dataset) & found.there], KINDS)
+        ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
+        theirs = printed(spec, records.printed_name(report))
+        both = pd.concat([ours, theirs])
+        unit = AREA / both["parameters/total"].max() if len(both) else 0
+        draw(panel, ours, unit, color=style.HEAD, label="ours")
+        draw(panel, theirs, unit, color="none", label="as printed")
+        label(panel, both)
+        finish(panel, report["title"])
+    style.legend(figure)
+    return figure
+
+
+def spots(parameters: pd.DataFrame, accuracy: pd.Series, methods: list[dict]) -> pd.DataFrame:
+    """COLUMNS of our methods on one data set, by title."""
+    if parameters.empty:
+        return pd.DataFrame(columns=COLUMNS, dtype=float)
+    table = parameters.pivot(index="method", columns="metric", values="ours")
+    titles = {method["name"]: style.title(method["title"]) for method in methods}
+    return table.assign(**{"accuracy/all": accuracy}).rename(index=titles)[COLUMNS].dropna()
+
+
+def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
+    """COLUMNS of the first of the paper's tables that prints them all for a data set, by title."""
+    table = records.reported(spec["paper"])
+    here = table[(table.dataset == dataset) & table.metric.isin(COLUMNS)]
+    titles = spec.get("others", {}) | {method["name"]: method["title"] for method in spec["methods"]}
+    for _, part in here.groupby("table", sort=False):
+        wide = part.pivot(index="method", columns="metric", values="value")
+        if set(COLUMNS) <= set(wide):
+            return wide[COLUMNS].dropna().rename(index=titles)
+    return pd.DataFrame(columns=COLUMNS, dtype=float)
+
+
+def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str) -> None:
+    """Spots of `unit` square points a million parameters; hollow and filled stay apart in grey, too."""
+    tuned, total, accuracy = (table[name].to_numpy() for name in COLUMNS)
+    look = {"facecolor": color, "edgecolor": style.INK, "linewidth": 0.7, "alpha": 0.8}
+    if len(table):
+        axes.scatter(tuned, accuracy, s=unit * total, label=label, **look)
+
+
+def label(axes: Axes, table: pd.DataFrame) -> None:
+    """Names beside the spots; those of about as many parameters stand in one column, moved apart."""
+    if table.empty:
+        return
+    low, high = table["accuracy/all"].min(), table["accuracy/all"].max()
+    gap = max(high - low, 1.0) / 18
+    column = np.round(2 * np.log10(table["parameters/tuned"].clip(lower=LEAST / 10)))
+    for _, part in table.groupby(column.to_numpy()):
+        heights, right = apart(part["accuracy/all"].to_numpy(), gap), part["parameters/tuned"].max()
+        for (name, spot), height in zip(part.iterrows(), heights, strict=True):
+            place = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 5.5}
+            axes.annotate(name, (right, height), **place)
+            line = [spot["parameters/tuned"], right], [spot["accuracy/all"], height]
+            axes.plot(*line, color=style.FAINT, lw=0.4, zorder=0)
+
+
+def apart(values: np.ndarray, gap: float) -> np.ndarray:
+    """The values in their order, moved up where they lie closer than `gap`."""
+    order = np.argsort(values, kind="stable")
+    steps = gap * np.arange(len(values))
+    moved = np.empty(len(values))
+    moved[order] = np.maximum.accumulate(values[order] - steps) + steps
+    return moved
+
+
+def finish(axes: Axes, title: str) -> None:
+    """Scales and words of a panel."""
+    axes.set_xscale("symlog", linthresh=LEAST)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlim(-LEAST / 2, 3000)
+    axes.margins(y=0.1)
+    axes.set_title(style.title(title))
+    axes.set_xlabel("tuned parameters without the classifier, millions")
+    axes.set_ylabel("test accuracy")
+    if not axes.collections:
+        style.empty(axes)

@@ -1,0 +1,50 @@
+"""How many parameters a run tunes and holds, from what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.plan.points import Point
+from tailprompt.report import records
+
+
+def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
+    """A row for each data set, method and kind: ours (the first run's, all seeds have the same) and n."""
+    rows = []
+    for (dataset, method), part in found.groupby(["dataset", "method"], sort=False):
+        there = part[part.there]
+        counts = in_run(there.folder.iloc[0], there.record.iloc[0]) if len(there) else {}
+        line = {"dataset": dataset, "method": method, "run": part.run.iloc[0], "n": len(there)}
+        line["backbone"] = part.backbone.iloc[0]
+        rows += [line | {"metric": f"parameters/{kind}", "ours": counts.get(kind, np.nan)} for kind in kinds]
+    return pd.DataFrame(rows)
+
+
+def in_run(folder: Path, run: dict) -> dict[str, float]:
+    """Millions of parameters by kind: `tuned` without the classifier, in the prompt `pool`, in `total`.
+
+    run: what run.json says.
+    """
+    tensors = tuned(folder, run)
+    counts = {"tuned": sum(tensors.values()), "pool": tensors.get("body.pool", 0), "total": run["total"]}
+    return {kind: count / 1e6 for kind, count in counts.items()}
+
+
+def tuned(folder: Path, run: dict) -> dict[str, int]:
+    """Sizes of the tensors that a run tunes or adds outside its head, with those of the run it starts from.
+
+    Of full tuning only the head is kept: the rest of what was trained is one number.
+    """
+    sizes = records.sizes(folder)
+    outside = {name: size for name, size in sizes.items() if name.startswith("body.")}
+    if run["settings"]["tuner"] == "full":
+        head = sum(size for name, size in sizes.items() if name.startswith("head."))
+        outside = {"body": run["trainable"] - head}
+    start = run["settings"].get("start")
+    if start and "folder" not in start:
+        before = folder.parents[4] / Point(**{**run["point"], **start}).path
+        return tuned(before, records.record(before)) | outside
+    return outside

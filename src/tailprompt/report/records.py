@@ -1,0 +1,194 @@
+"""What runs left on disk, for tables and figures: scores, predictions, vectors, sizes, run.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from tailprompt.errors import BadInput, named
+from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.plan.points import Point
+from tailprompt.report.answers import answers
+
+REPORTED = Path("config/reported")
+PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
+
+
+def runs(root: Path, spec: dict) -> pd.DataFrame:
+    """The runs a block takes: dataset, method (its row), run (with what was varied), seed, folder, record.
+
+    record: the run's run.json; None, and the column `there` false, for a run that has not been made.
+    """
+    rows = [
+        {**run, "seed": seed, "folder": root / "runs" / point.path}
+        for run in spec["runs"]
+        for seed in spec["seeds"]
+        for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
+    ]
+    frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
+    kept = [record(folder) for folder in frame.folder]
+    return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
+
+
+def report(root: Path, dataset: str) -> dict:
+    """What `prepare` wrote of a data set."""
+    path = root / "data" / f"{dataset}.json"
+    if not path.is_file():
+        raise BadInput(f"{path}: not there; the data set has not been prepared")
+    return read_json(path, "classes", "rows", "counts", "groups")
+
+
+def reports(root: Path, spec: dict) -> dict[str, dict]:
+    """Reports of a block's data sets by name, with `of`: the title without the cut.
+
+    A title that several data sets have is told apart by what follows their @.
+    """
+    found = {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
+    times = Counter(one["title"] for one in found.values())
+    for name, one in found.items():
+        cut = name.partition("@")[2].replace("=", " ").replace(",", ", ")
+        one["of"] = one["title"]
+        one["title"] += f", {cut}" if times[one["of"]] > 1 and cut else ""
+    return found
+
+
+def groups(report: dict) -> dict[str, list[int]]:
+    """Class ids by the name that a test score gives them: of each group, and of each class by itself."""
+    return report["groups"]["test"] | {f"class:{name}": [i] for i, name in enumerate(report["classes"])}
+
+
+def record(folder: Path) -> dict | None:
+    """A run's run.json, or None."""
+    path = folder / "run.json"
+    return read_json(path) if path.is_file() else None
+
+
+def scores(found: pd.DataFrame) -> pd.DataFrame:
+    """Scores of the runs that are there, with `score` as metric/group."""
+    parts = [
+        run_scores(run.folder).assign(dataset=run.dataset, method=run.method, run=run.run, seed=run.seed)
+        for run in found[found.there].itertuples()
+    ]
+    columns = ["split", "metric", "group", "value", "dataset", "method", "run", "seed"]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return table.assign(score=table.metric + "/" + table.group)
+
+
+def run_scores(folder: Path) -> pd.DataFrame:
+    """Scores of one run."""
+    path = folder / "scores.parquet"
+    if not path.is_file():
+        raise BadInput(f"{path}: not there; the run has not been scored")
+    return read_parquet(path, "split", "metric", "group", "value")
+
+
+def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
+    """By (dataset, method), the run with the best mean dev score `by` over seeds; the first of equals.
+
+    Runs that lack seeds others have are not compared: one lucky seed would win.
+    """
+    dev = table[(table.split == "dev") & (table.score == by)]
+    means = dev.groupby(["dataset", "method", "run"], sort=False).value.agg(["mean", "count"])
+    cells = means.groupby(level=["dataset", "method"], sort=False)
+    for (dataset, method), part in cells:
+        if part["mean"].isna().all():
+            raise BadInput(f"choose: {by} of {method} is undefined on dev of {dataset}; take another")
+    return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
+
+
+def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+    """The runs of a block and their scores; of those that `choose` tries the best on dev, and which it is."""
+    found = runs(root, spec)
+    table = scores(found)
+    if "choose" not in spec:
+        return found, table, {}
+    chosen = choose(table, spec["choose"]["by"])
+    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
+    scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
+    return found[kept], table[scored], chosen
+
+
+def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
+    """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
+    gold, order, predicted = None, None, {}
+    for run in found[found.there].itertuples():
+        data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
+        table = answers(run.folder, data, report)
+        table = table[table.split == "test"].sort_values("id")
+        if order is not None and not np.array_equal(order, table.id.to_numpy()):
+            raise BadInput(
+                f"{run.folder}: its test examples are not those of the other runs on {run.dataset}"
+            )
+        order, gold = table.id.to_numpy(), table.label.to_numpy()
+        predicted[run.method, run.seed] = table.prediction.to_numpy()
+    return gold, predicted
+
+
+def norms(folder: Path) -> np.ndarray:
+    """Euclidean length of each class vector of a run, `[classes]`."""
+    path = folder / "weights.safetensors"
+    with reading(path):
+        vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
+    return np.linalg.norm(vectors.astype(np.float64), axis=1)
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """How many numbers each tensor that a run wrote holds, by name."""
+    path = folder / "weights.safetensors"
+    with reading(path), safe_open(path, "numpy") as file:
+        return {name: prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Features `[examples, width]` and labels `[examples]` of a run by split, in the order of ids."""
+    path = folder / "features.parquet"
+    table = read_parquet(path, "id", "split", "label", "vector").sort_values("id")
+    if not {"train", "test"} <= set(table.split):
+        raise BadInput(f"{path} lacks train or test examples; the run was not told to write all vectors")
+    parts = table.groupby("split", sort=False)
+    return {split: (np.stack(part.vector), part.label.to_numpy()) for split, part in parts}
+
+
+def prompts(folder: Path) -> pd.DataFrame:
+    """label and prompts (ids of the chosen group prompts, a list) of a run's test examples."""
+    table = read_parquet(folder / "predictions.parquet", "split", "label", "prompts")
+    return table[table.split == "test"]
+
+
+def printed_name(report: dict) -> str | None:
+    """The name under which the paper's numbers for a data set stand, its cut included."""
+    _, at, cut = report["dataset"].partition("@")
+    return f"{report['reported']}{at}{cut}" if report.get("reported") else None
+
+
+def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
+    """The paper's printed numbers, in points; none for a paper without a file (your own data)."""
+    path = folder / f"{paper}.csv"
+    if not path.is_file():
+        return pd.DataFrame(columns=PRINTED)
+    return pd.read_csv(path, dtype={"value": float, "spread": float})
+
+
+def mixtures(found: pd.DataFrame) -> list[str]:
+    """A sentence for each of source code, versions and device in which the runs differ."""
+    kept = list(found[found.there].record)
+    sentences = []
+    for key, name in (("sources", "versions of the source code"), ("versions", "sets of package versions")):
+        kinds = Counter(json.dumps(run.get(key), sort_keys=True) for run in kept)
+        if len(kinds) > 1:
+            counts = ", ".join(str(count) for count in sorted(kinds.values(), reverse=True))
+            sentences.append(
+                f"These runs mix {len(kinds)} {name} ({counts} runs); run.json of each says which."
+            )
+    devices = Counter(str(run.get("device")) for run in kept)
+    if len(devices) > 1:
+        counts = ", ".join(f"{device} {count}" for device, count in sorted(devices.items()))
+        sentences.append(f"These runs mix devices: {counts}.")
+    return sentences

@@ -1,0 +1,283 @@
+"""A paper's claims judged from our runs: its effect, ours with an interval, and a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.errors import named
+from tailprompt.report import bootstrap, records, separability
+from tailprompt.report import verdicts as judge
+from tailprompt.report.sheet import Block, Cell, Sheet, number
+from tailprompt.report.tables.feature_statistics import beside_each
+from tailprompt.report.tables.notes import sentence
+
+UNITS = {"score": "points", "seed_spread": "doublings", "norm_slope": "exponent"}
+DISTANCES = {"gamma": "ratio"}  # units of separability, distances else and points for K-NN
+FEW_SEEDS = 5
+READING = "An effect is the mean over data sets and seeds, for the first method named."
+MEANING = {
+    "doublings": "Doublings: log2 of the ratio of SDs over seeds.",
+    "exponent": "Exponent: by how much the slope of log norm on log count is nearer to zero.",
+    "distance": "Distance: Euclidean, of features.",
+    "ratio": "Ratio: of the distance within classes to that between them.",
+}
+METHOD = (
+    "Intervals and p: bootstrap over seeds and test examples (classes for norms and distances; F "
+    "distribution for spreads), paired by seed and example. p is two-sided, with Holm's correction over all "
+    "claims judged; verdicts on single data sets are without it. A claim holds or fails at p < 0.05, else it "
+    "is undecided."
+)
+ALL = "all"
+NOT_RUN = "not run"
+
+
+def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
+    """A row for each claim over all data sets and on each; Holm's correction over the former."""
+    found, _, _ = records.taken(root, spec)
+    reports = records.reports(root, spec)
+    evidence = {
+        dataset: gather(found[found.dataset == dataset], spec, reports[dataset]) for dataset in reports
+    }
+    printed = records.reported(spec["paper"])
+    rows = [row for claim in spec["claims"] for row in judged(claim, evidence, reports, printed)]
+    long = pd.DataFrame(rows)
+    overall = (long.dataset == ALL) & long.p.notna()
+    long.loc[overall, "p_holm"] = judge.holm(long.p[overall].tolist())
+    decided = [judge.verdict(row.p_holm, row.speaks_for) for row in long[overall].itertuples()]
+    long.loc[overall, "verdict"] = decided
+    long = long.drop(columns="speaks_for")
+    made = layout(long, spec, reports, [*chosen(spec), *records.mixtures(found)])
+    return long, made, made
+
+
+def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
+    """What claims on one data set need, by kind: values of (method, seed) in every draw, or of each class."""
+    here = [claim for claim in spec["claims"] if report["dataset"] in claim["datasets"]]
+    about = {kind: [claim for claim in here if kind_of(claim) == kind] for kind in STATISTICS}
+    scored = about["score"] + about["seed_spread"]
+    names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
+    random = bootstrap.stream(report["dataset"])
+    gold, predicted = records.predictions(found, report)
+    drawn = {}
+    if gold is not None and names:
+        groups, classes = records.groups(report), len(report["classes"])
+        drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
+    return {
+        "drawn": drawn,
+        "norms": {run: records.norms(folder) for run, folder in compared(found, about["norm_slope"])},
+        "features": features(found, about["separability"], report, random),
+        "train": np.asarray(report["counts"]["train"]),
+    }
+
+
+def kind_of(claim: dict) -> str:
+    """The statistic of a claim."""
+    return claim.get("statistic", "score")
+
+
+def compared(found: pd.DataFrame, claims: list[dict]) -> list[tuple[tuple[str, int], Path]]:
+    """((method, seed), folder) of the runs that are there and that these claims compare."""
+    methods = {claim[key] for claim in claims for key in ("method", "than")}
+    here = found[found.there & found.method.isin(methods)]
+    return [((run.method, run.seed), run.folder) for run in here.itertuples()]
+
+
+def features(
+    found: pd.DataFrame, claims: list[dict], report: dict, random: np.random.Generator
+) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+    """By run, each statistic of its features that claims name, in every draw of test examples or classes."""
+    names = sorted({claim["metric"] for claim in claims})
+    runs = compared(found, claims)
+    if not runs:
+        return {}
+    examples, classes = (
+        bootstrap.times(size, bootstrap.DRAWS, random)
+        for size in (report["rows"]["test"], len(report["classes"]))
+    )
+    measured = {}
+    for run, folder in runs:
+        splits = records.vectors(folder)
+        measured[run] = separability.statistics(names, splits["train"], splits["test"], examples, classes)
+    return measured
+
+
+def pair(kept: dict, claim: dict, pick) -> list[np.ndarray]:
+    """`[seeds, ...]` of both methods on the seeds that both have."""
+    method, than = claim["method"], claim["than"]
+    seeds = sorted(seed for name, seed in kept if name == method and (than, seed) in kept)
+    return [np.array([pick(kept[name, seed]) for seed in seeds]) for name in (method, than)] if seeds else []
+
+
+def score(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """Effect of a claim about a score, or about how far it goes beyond that on another score."""
+
+    def value(scores: dict[str, np.ndarray]) -> np.ndarray:
+        return scores[claim["metric"]] - (scores[claim["beyond"]] if "beyond" in claim else 0)
+
+    both = pair(evidence["drawn"], claim, value)
+    return judge.score(*(values.T for values in both), random) if both else None
+
+
+def features_apart(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """Effect of a claim about the separability of features."""
+    both = pair(evidence["features"], claim, lambda statistics: statistics[claim["metric"]])
+    measure = judge.score if unit(claim) == "points" else judge.difference
+    return measure(*(values.T for values in both), random) if both else None
+
+
+def seed_spread(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """Effect of a claim about the spread of a score over seeds."""
+    both = pair(evidence["drawn"], claim, lambda scores: scores[claim["metric"]][0])
+    return judge.seed_spread(*both, bootstrap.DRAWS, random) if both else None
+
+
+def norm_slope(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """Effect of a claim about the norms of class vectors."""
+    both = pair(evidence["norms"], claim, lambda norms: norms)
+    return judge.norm_slope(*both, evidence["train"], bootstrap.DRAWS, random) if both else None
+
+
+def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) -> list[dict]:
+    """Rows of one claim: over all its data sets, then on each."""
+    measure = named(STATISTICS, kind_of(claim), "statistic of a claim")
+    effects = {
+        name: measure(claim, evidence[name], bootstrap.stream(name, claim["id"]))
+        for name in claim["datasets"]
+    }
+    effects = {dataset: effect for dataset, effect in effects.items() if effect is not None}
+    theirs = printed_effects(claim, printed)
+    mean = float(np.mean(list(theirs.values()))) if theirs else np.nan
+    rows = [row(claim, ALL, judge.over_all(list(effects.values())) if effects else None, mean)]
+    return rows + [
+        row(claim, name, effect, theirs.get(records.printed_name(reports[name]), np.nan))
+        for name, effect in effects.items()
+    ]
+
+
+def row(claim: dict, dataset: str, effect: judge.Effect | None, reported: float) -> dict:
+    """One line of the long table."""
+    keys = ("id", "says", "section", "method", "than", "metric", "beyond", "direction", "margin")
+    line = {key: claim.get(key) for key in keys}
+    line |= {"statistic": kind_of(claim), "unit": unit(claim), "dataset": dataset, "reported": reported}
+    if effect is None:
+        return line | {"p": np.nan, "speaks_for": False, "seeds": 0, "verdict": NOT_RUN}
+    low, high = bootstrap.interval(effect.draws)
+    p, speaks_for = judge.decide(claim["direction"], effect.draws, claim.get("margin", 0.0))
+    line |= {"ours": effect.value, "low": low, "high": high, "p": p, "speaks_for": speaks_for}
+    return line | {"seeds": effect.seeds, "verdict": judge.verdict(p, speaks_for)}
+
+
+def unit(claim: dict) -> str:
+    """The unit of a claim's effect."""
+    if kind_of(claim) != "separability":
+        return UNITS[kind_of(claim)]
+    return (
+        "points"
+        if claim["metric"].startswith(separability.KNN)
+        else DISTANCES.get(claim["metric"], "distance")
+    )
+
+
+def printed_effects(claim: dict, printed: pd.DataFrame) -> dict[str, float]:
+    """The paper's own effect by data set, from the table the claim names."""
+    column = {"score": "value", "seed_spread": "spread", "separability": "value"}.get(kind_of(claim))
+    if column is None:
+        return {}
+    part = printed[(printed.table == claim.get("table")) & (printed.dataset != "avg")]
+    part = beside_each(part, [claim["metric"]])
+    first, second = (printed_of(part[part.method == claim[key]], claim, column) for key in ("method", "than"))
+    with np.errstate(divide="ignore"):
+        effects = np.log2(second / first) if column == "spread" else first - second
+    return effects[np.isfinite(effects)].to_dict()
+
+
+def printed_of(rows: pd.DataFrame, claim: dict, column: str) -> pd.Series:
+    """What the paper prints of one method for a claim, by data set."""
+    metric, beyond = (
+        rows[rows.metric == name].set_index("dataset")[column]
+        for name in (claim["metric"], claim.get("beyond"))
+    )
+    return metric - beyond if "beyond" in claim else metric
+
+
+def chosen(spec: dict) -> list[str]:
+    """What was chosen on dev before anything was compared."""
+    if "choose" not in spec:
+        return []
+    over, by = spec["choose"]["over"], spec["choose"]["by"]
+    return [f"Of each method on each data set the {over} with the best mean dev {by}."]
+
+
+def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -> Sheet:
+    """One row a claim; the verdicts on single data sets stand at its right when there are several."""
+    several = list(reports) if len(reports) > 1 else []
+    heads = ["Claim", "Section", "Unit", "reported", "ours", "95% interval", "p (Holm)", "seeds", "Verdict"]
+    groups = [("", 3), ("Effect", 3), ("", 3)] + ([("Verdict on", len(several))] if several else [])
+    each = long.set_index(["id", "dataset"])
+    rows = []
+    for claim in spec["claims"]:
+        one = each.loc[(claim["id"], ALL)]
+        rows.append(
+            [
+                Cell(sentence(claim["says"])),
+                Cell(claim["section"]),
+                Cell(one.unit),
+                Cell(number(one.reported, places(one), signed=True)),
+                Cell(number(one.get("ours"), places(one), signed=True)),
+                Cell(span(one)),
+                Cell(number(one.get("p_holm"), 3)),
+                Cell(number(one.seeds or None, 0)),
+                Cell(one.verdict, best=one.verdict in ("holds", "fails")),
+                *(Cell(each.verdict.get((claim["id"], name), "")) for name in several),
+            ]
+        )
+    heads += [reports[name]["title"] for name in several]
+    align = [r">{\raggedright\arraybackslash}p{7cm}", *"llrrrrrl", *("l" * len(several))]
+    label = f"tab:{spec['paper']}-{spec['name']}"
+    return Sheet(
+        spec["caption"], label, groups, heads, align, [Block("", rows)], remarks(long, spec, mixtures)
+    )
+
+
+def places(one: pd.Series) -> int:
+    """Decimals of an effect: one for points, three for ratios, two else."""
+    return {"points": 1, "ratio": 3}.get(one.unit, 2)
+
+
+def span(one: pd.Series) -> str:
+    """An interval for people."""
+    if pd.isna(one.get("low")):
+        return ""
+    return f"{number(one.low, places(one), signed=True)} to {number(one.high, places(one), signed=True)}"
+
+
+def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
+    """How the verdicts come about, and why to be careful."""
+    seeds = long.seeds[long.seeds > 0]
+    meanings = [words for name, words in MEANING.items() if name in set(long.unit)]
+    margins = [
+        f"{claim['says']}: margin {claim['margin']:g}, {claim['margin_reason']}."
+        for claim in spec["claims"]
+        if "margin" in claim
+    ]
+    few = [f"Fewer than five seeds here ({seeds.min()} at least): spread over seeds is hardly known."]
+    if seeds.max() == 1:
+        few = ["One seed here: spread over seeds is unknown, and intervals are those of test examples alone."]
+    return [
+        f"Ours at scale {spec['scale']}. {' '.join([READING, *meanings])}",
+        METHOD,
+        *(few if len(seeds) and seeds.min() < FEW_SEEDS else []),
+        *margins,
+        *mixtures,
+    ]
+
+
+STATISTICS = {
+    "score": score,
+    "seed_spread": seed_spread,
+    "norm_slope": norm_slope,
+    "separability": features_apart,
+}

@@ -1,0 +1,63 @@
+"""Methods against each other: gains with intervals, paired by seed and test example, and which one wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.report import bootstrap, records
+from tailprompt.report.tables.notes import sentence
+from tailprompt.report.verdicts import ALPHA
+
+
+def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
+    """(gain, low, high, p) by (dataset, method, metric), in points, on one data set."""
+    gold, predicted = records.predictions(found, report)
+    if gold is None:
+        return {}
+    random = bootstrap.stream(report["dataset"])
+    groups, classes = records.groups(report), len(report["classes"])
+    drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
+    results = {}
+    for method in dict.fromkeys(method for method, _ in predicted if method != first):
+        seeds = sorted(seed for name, seed in predicted if name == method and (first, seed) in predicted)
+        for metric in names if seeds else ():
+            ours, base = (np.stack([drawn[m, seed][metric] for seed in seeds], 1) for m in (method, first))
+            draws = 100 * bootstrap.difference(ours[1:], base[1:], random)
+            gain = 100 * float((ours[0] - base[0]).mean())
+            key = (found.dataset.iloc[0], method, metric)
+            results[key] = (gain, *bootstrap.interval(draws), bootstrap.two_sided(draws))
+    return results
+
+
+def winners(table: pd.DataFrame, found: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """A sentence for each data set: the best method by the score `winner`, and its lead over the next.
+
+    Dev ranks, so that the lead on test is that of two methods chosen beforehand, not the luck of a maximum.
+    """
+    if "winner" not in spec:
+        return []
+    return [winner(table, found[found.dataset == name], spec, report) for name, report in reports.items()]
+
+
+def winner(table: pd.DataFrame, found: pd.DataFrame, spec: dict, report: dict) -> str:
+    """The sentence of one data set; methods that lack seeds others have are not ranked."""
+    score, dataset = spec["winner"], report["dataset"]
+    part = table[(table.dataset == dataset) & (table.score == score)]
+    means = part.groupby(["split", "method"]).value.agg(["mean", "count"])
+    dev = (means.loc["dev"] if "dev" in means.index else means.iloc[:0]).dropna()
+    ranked = dev[dev["count"] == dev["count"].max()].sort_values("mean", ascending=False, kind="stable")
+    if len(ranked) < 2:
+        return f"Which method wins on {report['title']} is open: fewer than two have been run with all seeds."
+    first, second = ranked.index[:2]
+    pair = found[found.method.isin([first, second])]
+    gain, low, high, p = gains(pair, second, [score], report)[dataset, first, score]
+    titles = {method["name"]: sentence(method["title"]) for method in spec["methods"]}
+    if p < ALPHA and gain > 0:
+        begin = f"{titles[first]} wins on {report['title']}"
+    else:
+        begin = f"No method wins clearly on {report['title']}; {titles[first]} is the best on dev"
+    return (
+        f"{begin}: {score} {100 * means.loc[('test', first), 'mean']:.1f} on test, {gain:+.1f} (95% interval "
+        f"{low:+.1f} to {high:+.1f}, p {p:.3f}) against {titles[second]}, the next on dev."
+    )

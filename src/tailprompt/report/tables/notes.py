@@ -1,0 +1,122 @@
+"""What must be said under a table of scores so that nobody misreads it."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tailprompt.plan.points import parse
+from tailprompt.report import records
+
+
+def sentence(text: str) -> str:
+    """A method's title with Greek letters where names are spelt out."""
+    return text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
+
+
+def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """Where the numbers come from, how to read the marks, what is missing, chosen, rebuilt or mixed."""
+    return [
+        origin(found, spec),
+        *legend(long, spec),
+        *absent(found, reports, spec),
+        *peeked(long, spec),
+        *picked(chosen, spec, reports),
+        *data_notes(reports),
+        *diluted(long, spec, reports),
+        *printed_notes(long, spec),
+        *records.mixtures(found),
+    ]
+
+
+def origin(found: pd.DataFrame, spec: dict) -> str:
+    """The backbones, scale and seeds of our numbers."""
+    backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
+    alone = len(spec["seeds"]) == 1 or found[found.there].seed.nunique() == 1
+    each = "one run each, of unknown spread over seeds" if alone else "mean with SD over n seeds"
+    seeds = f"{'seed' if len(spec['seeds']) == 1 else 'seeds'} {', '.join(map(str, spec['seeds']))}"
+    return f"Ours: {backbones} at scale {spec['scale']}, {seeds}; points, {each}."
+
+
+def printed_notes(long: pd.DataFrame, spec: dict) -> list[str]:
+    """What the block says of the printed numbers, where there are any."""
+    return spec.get("notes", []) if long.reported.notna().any() else []
+
+
+def data_notes(reports: dict) -> list[str]:
+    """What the rows of the data sets say of them, once for all the cuts of one."""
+    noted = {row["of"]: row["note"] for row in reports.values() if row.get("note")}
+    return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
+
+
+def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """Accuracy with the images of classes that the training set lacks in the denominator, too."""
+    titles = {method["name"]: sentence(method["title"]) for method in spec["methods"]}
+    lines = []
+    for dataset, report in reports.items():
+        judged, left = report["rows"]["test"], report.get("left_out", 0)
+        here = long[(long.dataset == dataset) & (long.metric == "accuracy/all") & long.ours.notna()]
+        values = [
+            f"{titles[row.method]} {row.ours * judged / (judged + left):.1f}" for row in here.itertuples()
+        ]
+        if "trained_on" in report and left and values:
+            lines.append(
+                f"{report['title']} with its {left:,} images of other classes in the denominator: "
+                f"{', '.join(values)}."
+            )
+    return lines
+
+
+def legend(long: pd.DataFrame, spec: dict) -> list[str]:
+    """How to read bold and stars, where there are any."""
+    lines = []
+    if long.ours.notna().any():
+        lines.append("In bold: the best of a column.")
+    if "p" in long and (long.p < 0.05).any():
+        over = "seeds and test examples" if long.n.max() > 1 else "test examples"
+        lines.append(
+            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over {over}, not "
+            "corrected for the number of cells)."
+        )
+    return lines
+
+
+def absent(found: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs have not been made."""
+    gone = found[~found.there]
+    if len(gone) == len(found) and len(found):
+        return ["None of these runs has been made at this scale yet."]
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    lines = []
+    for dataset, part in gone.groupby("dataset", sort=False):
+        seeds = part.groupby("method", sort=False).seed.agg(lambda values: ", ".join(map(str, values)))
+        runs = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
+        lines.append(f"Missing on {reports[dataset]['title']}: {runs}.")
+    return lines
+
+
+def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
+    """Which methods chose their step on the scored split, as some papers did."""
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    methods = long[long.selection_split.fillna("").str.contains("test")].method.unique()
+    return (
+        [f"Selected on test, as the paper did: {', '.join(titles[name] for name in methods)}."]
+        if len(methods)
+        else []
+    )
+
+
+def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
+    """The value chosen on dev for each method and data set, and on which score."""
+    if not chosen:
+        return []
+    key, by = spec["choose"]["over"], spec["choose"]["by"]
+    titles = {method["name"]: method["title"] for method in spec["methods"]}
+    lines = []
+    for dataset, report in reports.items():
+        values = [
+            f"{titles[method]} {parse(run)[1][key]}"
+            for (name, method), run in chosen.items()
+            if name == dataset
+        ]
+        lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
+    return lines

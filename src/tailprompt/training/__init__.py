@@ -1,0 +1,1 @@
+"""Fitting a model, and what a run leaves."""

@@ -1,0 +1,131 @@
+"""Soft prompts in peft's format, both ways: equal outputs, and what is refused."""
+
+import json
+import warnings
+
+import pytest
+import torch
+import toy
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+
+from tailprompt.errors import BadInput
+from tailprompt.export import export
+from tailprompt.model import adapter, backbones
+from tailprompt.model.compose import compose
+from tailprompt.model.tuners.soft import SoftPrompted
+from tailprompt.model.weights import load_trained
+
+SHIPPED = "workflow/resources/backbones"
+KINDS = {"t5": AutoModelForSeq2SeqLM, "bert": AutoModelForMaskedLM}
+SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 5}
+
+
+@pytest.fixture(params=KINDS)
+def row(request):
+    return {"family": request.param, "path": f"{SHIPPED}/{request.param}-mini"}
+
+
+def inputs(backbone):
+    """Two inputs of different length, padded, with a sentinel or mask."""
+    ids = torch.tensor([[20, 21, backbones.sentinel(backbone.tokenizer), 22], [23, 24, 0, 0]])
+    ids[1, 1] = backbones.sentinel(backbone.tokenizer)
+    return {"input_ids": ids, "attention_mask": torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])}
+
+
+def ours(backbone, prompt, scale=1.0):
+    """Vocabulary logits where the answer stands, of the first input and the second."""
+    given = inputs(backbone)
+    body = SoftPrompted(backbone.body, prompt, scale=scale).eval()
+    hidden = body(**given, token_type_ids=torch.zeros_like(given["input_ids"])).last_hidden_state
+    at = [0, 0] if backbone.tokenizer.mask_token_id is None else [2, 1]
+    return backbone.decoder(backbone.transform(hidden[torch.arange(2), at]))
+
+
+def pefts(peft_model, backbone, length):
+    given = inputs(backbone)
+    if backbone.tokenizer.mask_token_id is None:
+        start = torch.tensor([[0, backbones.sentinel(backbone.tokenizer)]] * 2)
+        return peft_model(**given, decoder_input_ids=start).logits[:, -1]
+    return peft_model(**given).logits[torch.arange(2), torch.tensor([2, 1]) + length]
+
+
+@pytest.fixture
+def peft():
+    with warnings.catch_warnings():  # of what it imports
+        warnings.simplefilter("ignore")
+        yield pytest.importorskip("peft")
+
+
+@torch.no_grad()
+def test_peft_loads_what_we_write_and_scores_alike(row, peft, tmp_path):
+    backbone, prompt = backbones.load(row), torch.randn(5, backbones.load(row).width)
+    adapter.write(tmp_path, prompt, row)
+    own = KINDS[row["family"]].from_pretrained(row["path"], dtype=torch.float32)
+    loaded = peft.PeftModel.from_pretrained(own, tmp_path).eval()
+    torch.testing.assert_close(ours(backbone, prompt), pefts(loaded, backbone, 5), atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_we_load_what_peft_writes_and_score_alike(row, peft, tmp_path):
+    backbone = backbones.load(row)
+    config = peft.PromptTuningConfig(task_type=adapter.TASKS[row["family"]], num_virtual_tokens=5)
+    own = KINDS[row["family"]].from_pretrained(row["path"], dtype=torch.float32)
+    theirs = peft.get_peft_model(own, config).eval()
+    theirs.save_pretrained(tmp_path)
+    settings = toy.settings("default_text", **SOFT, soft_scale=100.0)
+    model = compose(backbone, settings, words=[[5], [6]])
+    load_trained(model, tmp_path)
+    found = ours(backbone, model.body.embeddings().detach())
+    torch.testing.assert_close(found, pefts(theirs, backbone, 5), atol=1e-4, rtol=1e-4)
+
+
+def test_a_run_is_exported_and_starts_another(tmp_path):
+    def prompt(folder):
+        return load_file(folder / "weights.safetensors")["body.prompt"]
+
+    run = toy.run(tmp_path, "default_text", **SOFT, soft_scale=10.0)
+    export(run, tmp_path / "adapter")
+    torch.testing.assert_close(adapter.read(tmp_path / "adapter"), 10 * prompt(run))
+    again = toy.run(tmp_path, "default_text", seed=2, start=tmp_path / "adapter", **SOFT, lr=1e-12)
+    torch.testing.assert_close(prompt(again), 10 * prompt(run), atol=1e-6, rtol=1e-6)
+    assert set(load_file(again / "weights.safetensors")) == {"body.prompt", "class_vectors"}
+
+
+def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
+    run = toy.run(tmp_path, "default_text", **SOFT)
+    for taken in (run, tmp_path):
+        with pytest.raises(BadInput, match="is there and not empty; name another folder"):
+            export(run, taken)
+    with pytest.raises(BadInput, match="is not the folder of a finished run: it has no run.json"):
+        export(tmp_path, tmp_path / "adapter")
+    assert not (tmp_path / "adapter").exists()
+
+
+@pytest.mark.parametrize("length", ["x", 0, 4, None])
+def test_an_adapter_has_as_many_vectors_as_it_says(length, tmp_path):
+    adapter.write(tmp_path, torch.zeros(3, 16), toy.ROW)
+    config = tmp_path / "adapter_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"num_virtual_tokens": length}))
+    with pytest.raises(BadInput, match=f"num_virtual_tokens is {length!r}; .* has vectors for 1 to 3"):
+        adapter.read(tmp_path)
+
+
+def test_a_prompt_of_an_adapter_is_finite(tmp_path):
+    adapter.write(tmp_path, torch.full((3, 16), torch.nan), toy.ROW)
+    with pytest.raises(BadInput, match="prompt_embeddings holds numbers that are not finite"):
+        adapter.read(tmp_path)
+
+
+def test_what_is_no_such_adapter_is_refused(tmp_path):
+    run = toy.run(tmp_path, "cls-tanh")
+    with pytest.raises(BadInput, match="has tuner: full; only runs with tuner: soft_prompt"):
+        export(run, tmp_path / "adapter")
+    adapter.write(tmp_path / "adapter", torch.zeros(3, 16), toy.ROW)
+    for changes, said in (({}, "with tuner: soft_prompt"), (SOFT, "has a prompt of 3 x 16, not 5 x 16")):
+        with pytest.raises(BadInput, match=said):
+            toy.run(tmp_path, "cls-tanh", seed=3, start=tmp_path / "adapter", **changes)
+    config = tmp_path / "adapter/adapter_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"peft_type": "LORA"}))
+    with pytest.raises(BadInput, match="adapter of peft's LORA; only PROMPT_TUNING"):
+        adapter.read(tmp_path / "adapter")

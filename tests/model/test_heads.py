@@ -1,0 +1,158 @@
+"""Heads: parity with the pretrained head whole, GLEE's variants, and norm scaling."""
+
+import pytest
+import torch
+from conftest import ROW
+from transformers import AutoModelForMaskedLM
+
+from tailprompt.errors import BadInput
+from tailprompt.inputs.encode import encode, encode_words
+from tailprompt.model import backbones
+from tailprompt.model.compose import compose
+from tailprompt.model.heads import Linear, Predictor, Verbalizer, scale_by_norm
+
+WORDS = {"a": "kernel", "b": "video games", "c": "网络"}
+SETTINGS = {
+    "tuner": "full",
+    "head": "linear",
+    "activation": "relu",
+    "norm": "none",
+    "norm_eps": "backbone",
+    "dropout": 0.1,
+    "predictor": "linear",
+    "logit_scale": 1.0,
+    "eta": 0.0,
+    "eta_bias": False,
+    "tied": True,
+}
+
+
+@pytest.fixture
+def hidden(backbone):
+    return torch.randn(5, backbone.width, generator=torch.Generator().manual_seed(1))
+
+
+def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(backbone):
+    real = AutoModelForMaskedLM.from_pretrained(ROW["path"], dtype=torch.float32).eval()
+    whole = backbones.load({"family": "bert", "path": ROW["path"]})
+    words = encode_words(WORDS, whole.tokenizer)
+    model = compose(whole, {**SETTINGS, "head": "verbalizer"}, words=words).eval()
+    form = {"input": "prompted", "template": "{text} it is {mask} .", "max_length": 16, "positions": 512}
+    examples = encode(["the linux kernel", "a game"], None, [0, 1], ["x", "y"], whole.tokenizer, **form)
+    inputs, _ = examples.batch(torch.arange(2))
+    position = inputs.pop("position")
+    with torch.no_grad():
+        vocabulary = real(**inputs).logits[torch.arange(2), position]
+        expected = torch.stack([vocabulary[:, ids].mean(-1) for ids in words], -1)
+        assert torch.allclose(model({**inputs, "position": position}), expected, atol=1e-4)
+
+
+def test_pretrained_norm_starts_from_the_head_of_the_backbone_and_fresh_norm_does_not(backbone):
+    with torch.no_grad():
+        backbone.norm.weight.mul_(1.7)
+        backbone.norm.bias.add_(0.3)
+    copied = Linear(backbone, 3, norm="pretrained").norm
+    assert torch.equal(copied.weight, backbone.norm.weight) and torch.equal(copied.bias, backbone.norm.bias)
+    assert copied.weight is not backbone.norm.weight and copied.eps == backbone.norm.eps
+    fresh = Linear(backbone, 3, norm="fresh").norm
+    assert (fresh.weight == 1).all() and (fresh.bias == 0).all() and fresh.eps == backbone.norm.eps
+
+
+def test_as_released_norm_has_its_own_eps(backbone):
+    assert Linear(backbone, 3, norm="fresh", norm_eps=1e-5).norm.eps == 1e-5
+
+
+def test_tied_verbalizer_trains_the_input_embedding_and_untied_does_not(backbone, hidden):
+    words = encode_words(WORDS, backbone.tokenizer)
+    embedding = backbone.body.embeddings.word_embeddings.weight
+    for tied in (True, False):
+        embedding.grad = None
+        head = Verbalizer(backbone, words, tied=tied)
+        head.logits(head.features(hidden)).sum().backward()
+        assert (embedding.grad is not None) == tied
+        assert torch.equal(head.class_vectors(), Verbalizer(backbone, words).class_vectors())
+
+
+def test_class_vectors_and_bias_score_like_the_head(backbone, hidden):
+    for head in (Verbalizer(backbone, encode_words(WORDS, backbone.tokenizer)), Linear(backbone, 3)):
+        features = head.eval().features(hidden)
+        assert torch.allclose(
+            head.logits(features), features @ head.class_vectors().T + head.bias(), atol=1e-5
+        )
+
+
+def test_scaling_by_norm_to_the_power_zero_changes_nothing_and_to_one_gives_unit_vectors(hidden):
+    vectors, bias = torch.randn(3, hidden.shape[1]), torch.randn(3)
+    logits = hidden @ vectors.T + bias
+    assert torch.allclose(scale_by_norm(logits, vectors, bias, 0.0), logits, atol=1e-5)
+    unit = hidden @ torch.nn.functional.normalize(vectors, dim=-1).T
+    assert torch.allclose(scale_by_norm(logits, vectors, bias, 1.0), unit + bias, atol=1e-5)
+    released = scale_by_norm(logits, vectors, bias, 1.1, divide_bias=True)
+    assert torch.allclose(released, logits / vectors.norm(dim=-1) ** 1.1, atol=1e-5)
+
+
+def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
+    words = encode_words(WORDS, backbone.tokenizer)
+    model = compose(backbone, {**SETTINGS, "eta": 1.1, "dropout": 0.0}, words=words)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    examples = encode(
+        ["x"], None, [0], ["x"], backbone.tokenizer, input="plain", template="", max_length=8, positions=512
+    )
+    inputs, _ = examples.batch(torch.arange(1))
+    training, predicting = model.train()(inputs), model.eval()(inputs)
+    bias = model.head.bias()
+    assert torch.allclose(
+        (training - bias) / model.head.class_vectors().norm(dim=-1) ** 1.1 + bias, predicting, atol=1e-6
+    )
+
+
+def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
+    head = Linear(backbone, 3, predictor="cosine", logit_scale=30.0).eval()
+    logits = head.logits(head.features(hidden))
+    assert logits.abs().max() <= 30.0 and torch.allclose(
+        head.logits(2 * head.features(hidden)), logits, atol=1e-4
+    )
+
+
+def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_bias(hidden):
+    head = Predictor(hidden.shape[1], 3, predictor="cosine", logit_scale=20.0).eval()
+    angles = [
+        [torch.dot(one, other) / one.norm() / other.norm() for other in head.class_vectors().detach()]
+        for one in hidden
+    ]
+    assert torch.allclose(head.logits(head.features(hidden)), 20 * torch.tensor(angles), atol=1e-4)
+    assert [name for name, _ in head.named_parameters()] == ["predictor.weight"] and not head.bias().any()
+    assert torch.allclose(head.class_vectors().norm(dim=-1), torch.ones(3))
+
+
+def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training_only(hidden):
+    head = Predictor(hidden.shape[1], 3, predictor="linear", dropout=0.5).eval()
+    torch.nn.init.normal_(head.predictor.bias)
+    assert torch.equal(head.features(hidden), hidden)
+    assert torch.allclose(head.logits(hidden), hidden @ head.class_vectors().T + head.bias(), atol=1e-6)
+    assert (head.train().features(hidden) == 0).any()
+
+
+def test_logits_of_images_stay_exact_in_half_precision(hidden):
+    head = Predictor(hidden.shape[1], 3).eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        made = head.logits(hidden.bfloat16())
+    assert torch.equal(made, head.logits(hidden.bfloat16().float()))
+
+
+def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
+    words = encode_words(WORDS, backbone.tokenizer)
+    for head in ("linear", "verbalizer"):
+        model = compose(backbone, {**SETTINGS, "tuner": "frozen", "head": head}, words=words)
+        assert not any(value.requires_grad for value in model.body.parameters())
+        assert all(value.requires_grad for value in model.head.parameters())
+
+
+@pytest.mark.parametrize(
+    "key, value", [("head", "verbaliser"), ("activation", "relux"), ("norm", "batch"), ("tuner", "lora")]
+)
+def test_an_unknown_part_is_one_sentence_with_the_known_ones(backbone, key, value):
+    with pytest.raises(BadInput, match=f"unknown .* '{value}'; known: "):
+        compose(backbone, {**SETTINGS, key: value}, words=[[5], [6]])

@@ -1,0 +1,186 @@
+"""Soft prompts on frozen T5s and masked language models: what learns, what does not, where they start."""
+
+import pandas as pd
+import pytest
+import torch
+import toy
+from safetensors.torch import load_file
+from torch.nn import functional as F
+from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
+
+from tailprompt.errors import BadInput
+from tailprompt.inputs.examples import encode_rows, word_ids
+from tailprompt.model import backbones
+from tailprompt.model.compose import NEVER, compose
+from tailprompt.model.tuners.soft import FREQUENT, SoftPrompted, soft_prompt, top_words
+from tailprompt.training.objective import objective
+
+SHIPPED = "workflow/resources/backbones"
+WORDS = {"0": "bad", "1": "good"}
+RUN = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 7}
+SETTINGS = toy.SETTINGS | RUN | {"language": "en", "max_length": 40}
+TABLE = pd.DataFrame(
+    {"id": list("abc"), "label": [0, 1, 0], "text": ["a good film", "it was so dull " * 4, "no"]}
+)
+INITS = ("normal", "vocabulary", "top_words", "label_words", "task_words", "as_released")
+
+
+@pytest.fixture(params=["t5", "bert"])
+def backbone(request):
+    torch.manual_seed(0)
+    return backbones.load({"family": request.param, "path": f"{SHIPPED}/{request.param}-mini"})
+
+
+def composed(backbone, **changes):
+    settings = SETTINGS | changes
+    words = word_ids(WORDS, backbone, settings)
+    model = compose(backbone, settings, words=words, texts=TABLE["text"].tolist())
+    return model, encode_rows(TABLE, backbone, settings, words=WORDS)
+
+
+def test_the_prompt_learns_and_the_rest_stays_to_the_bit(backbone):
+    model, examples = composed(backbone)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    learned = [value for value in model.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=0.1)
+    inputs, labels = examples.batch(torch.arange(3))
+    model.train()
+    F.cross_entropy(model(inputs), labels).backward()
+    assert (model.body.prompt.grad.norm(dim=1) > 0).all()
+    optimizer.step()
+    changed = [name for name, value in model.state_dict().items() if not torch.equal(value, before[name])]
+    assert changed == ["body.prompt"] == [n for n, value in model.named_parameters() if value.requires_grad]
+
+
+def test_an_example_scores_alike_alone_and_padded_in_a_batch(backbone):
+    model, examples = composed(backbone)
+    model.eval()
+    together = model(examples.batch(torch.arange(3))[0])
+    alone = torch.cat([model(examples.batch(torch.tensor([i]))[0]) for i in range(3)])
+    torch.testing.assert_close(together, alone, atol=2e-5, rtol=1e-5)
+
+
+def test_t5_scores_are_those_of_its_own_generation_head():
+    row = {"family": "t5", "path": f"{SHIPPED}/t5-mini"}
+    model, examples = composed(backbones.load(row), tuner="full")
+    own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
+    inputs, _ = examples.batch(torch.arange(3))
+    start = torch.tensor([[0, backbones.sentinel(backbones.load(row).tokenizer)]]).expand(3, -1)
+    logits = own(
+        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=start
+    ).logits
+    words = [ids[0] for ids in word_ids(WORDS, backbones.load(row), SETTINGS)]
+    torch.testing.assert_close(model.eval()(inputs), logits[:, -1, words], atol=1e-5, rtol=1e-5)
+
+
+def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
+    backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
+    model, examples = composed(backbone, tuner="full", decoding="open")
+    own = AutoModelForMaskedLM.from_pretrained(f"{SHIPPED}/bert-mini", dtype=torch.float32).eval()
+    inputs, _ = examples.batch(torch.arange(3))
+    position = inputs["position"]
+    logits = own(inputs["input_ids"], inputs["attention_mask"]).logits[torch.arange(3), position]
+    words = [ids[0] for ids in word_ids(WORDS, backbone, SETTINGS)]
+    torch.testing.assert_close(
+        model.train()(inputs).log_softmax(-1)[:, :2], logits.log_softmax(-1)[:, words], atol=1e-4, rtol=1e-4
+    )
+    winner = model.eval()(inputs).argmax(-1)
+    assert torch.equal(winner == 2, ~torch.isin(logits.argmax(-1), torch.tensor(words)))
+
+
+def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_answer():
+    row = {"family": "t5", "path": f"{SHIPPED}/t5-mini"}
+    backbone = backbones.load(row)
+    told = {"tuner": "full", "decoding": "open", "sentinel_loss": True, "pattern": "soft_as_released"}
+    model, examples = composed(backbone, **told)
+    own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
+    inputs, labels = examples.batch(torch.arange(3))
+    words = torch.tensor(word_ids(WORDS, backbone, SETTINGS))
+    said = torch.cat([torch.full((3, 1), backbones.sentinel(backbone.tokenizer)), words[labels]], dim=1)
+    wanted = own(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], labels=said).loss
+    model.eval().training = True  # without dropout
+    model.head.training = True
+    cost = objective(SETTINGS | told, torch.ones(3))
+    torch.testing.assert_close(cost(model(inputs), labels, 0, 0.0).mean(), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_masked_language_model_has_no_sentinel_to_lose_by():
+    backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
+    model, examples = composed(backbone, decoding="open", sentinel_loss=True)
+    assert model.train()(examples.batch(torch.arange(3))[0]).shape == (3, 3)
+
+
+def test_open_decoding_refuses_words_of_several_tokens():
+    backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
+    with pytest.raises(BadInput, match="decoding: open takes words of one token each"):
+        compose(backbone, SETTINGS | {"decoding": "open"}, words=[[5], [6, 7]], texts=())
+
+
+def test_an_option_that_is_not_there_is_never_chosen():
+    backbone = backbones.load({"family": "t5", "path": f"{SHIPPED}/t5-mini"})
+    settings = SETTINGS | {"form": "mcc"}
+    options = [["one", "two", "three"], ["one", "two"]]
+    rows = TABLE.head(2).assign(choices=options)
+    words = {"0": "", "1": "", "2": ""}
+    model = compose(backbone, settings, words=word_ids(words, backbone, settings), texts=())
+    inputs, _ = encode_rows(rows, backbone, settings, words=words).batch(torch.arange(2))
+    logits = model.eval()(inputs)
+    assert logits[1, 2] == NEVER and (logits[0] > NEVER).all()
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_a_prompt_starts_where_its_init_says(backbone, init):
+    table = backbone.body.get_input_embeddings().weight.detach()
+    words = [[10, 11], [12]]
+    torch.manual_seed(3)
+    prompt = soft_prompt(
+        init, 8, table, backbone.tokenizer, words=words, texts=list(TABLE["text"]), scale=100.0
+    )
+    assert prompt.shape == (8, table.shape[1]) and prompt.isfinite().all()
+    rows = [(table == vector).all(1).any() for vector in prompt]
+    assert all(rows) == (init not in ("normal", "as_released"))
+    if init == "normal":
+        assert abs(prompt.std() / table.std() - 1) < 0.1
+    if init == "as_released":
+        assert (prompt == prompt[0]).all() and 0.05 < prompt.std() < 0.2
+    if init == "label_words":
+        assert torch.equal(prompt, table[torch.tensor([10, 11, 12, 10, 11, 12, 10, 11])])
+
+
+def test_top_words_are_a_thousand_and_whole(backbone):
+    tokens = backbone.tokenizer.convert_ids_to_tokens(top_words(backbone.tokenizer, [], []))
+    assert len(tokens) == FREQUENT and not [token for token in tokens if token.startswith(("##", "["))]
+
+
+def test_words_that_are_not_there_and_unknown_inits_are_refused(backbone):
+    table = backbone.body.get_input_embeddings().weight
+    with pytest.raises(BadInput, match="soft_init: task_words finds no word"):
+        soft_prompt("task_words", 8, table, backbone.tokenizer, words=[], texts=[])
+    with pytest.raises(BadInput, match="unknown soft_init 'zeros'; known: label_words"):
+        soft_prompt("zeros", 8, table, backbone.tokenizer, words=[])
+
+
+def test_scale_is_a_change_of_space_not_of_function(backbone):
+    prompt = torch.randn(4, backbone.width)
+    inputs = {"input_ids": torch.tensor([[5, 6]]), "attention_mask": torch.ones(1, 2, dtype=torch.long)}
+    inputs["token_type_ids"] = torch.zeros(1, 2, dtype=torch.long)
+    states = [
+        SoftPrompted(backbone.body, prompt, scale=scale).eval()(**inputs).last_hidden_state
+        for scale in (1.0, 100.0)
+    ]
+    torch.testing.assert_close(*states, atol=1e-5, rtol=1e-5)
+
+
+def test_text_and_prompt_share_the_positions():
+    backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
+    with pytest.raises(BadInput, match="max_length 510 is more than the 505 positions"):
+        encode_rows(TABLE, backbone, SETTINGS | {"max_length": 510}, words=WORDS)
+
+
+def test_a_run_starts_from_the_prompt_of_another_and_from_no_run_without(tmp_path):
+    first = toy.run(tmp_path, "default_text", **RUN)
+    second = toy.run(tmp_path, "default_text", seed=2, start=first, **RUN, lr=1e-12, pattern="hybrid")
+    prompts = [load_file(run / "weights.safetensors")["body.prompt"] for run in (first, second)]
+    torch.testing.assert_close(*prompts, atol=1e-6, rtol=1e-6)
+    with pytest.raises(BadInput, match="has no body.prompt; name a run with tuner: soft_prompt in start"):
+        toy.run(tmp_path, "default_text", seed=3, start=toy.run(tmp_path, "prompt"), **RUN)

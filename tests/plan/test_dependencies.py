@@ -1,0 +1,63 @@
+"""The files that a module is made of, as rules watch them."""
+
+from pathlib import Path
+
+import pytest
+
+from tailprompt.plan.dependencies import sources
+
+FILES = {
+    "pkg/__init__.py": "",
+    "pkg/top.py": "import json\nfrom pkg import absolute\nfrom .near import thing\n",
+    "pkg/absolute.py": "import pkg.sub.deep\n",
+    "pkg/near.py": "from . import circle\nthing = 1\n",
+    "pkg/circle.py": "from pkg import near\n",
+    "pkg/sub/__init__.py": "from .inside import value\n",
+    "pkg/sub/deep.py": "from ..late import later\n",
+    "pkg/sub/inside.py": "value = 1\n",
+    "pkg/late.py": "def later():\n    from pkg import lazy\n",
+    "pkg/lazy.py": "",
+    "pkg/unused.py": "",
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return str(tmp_path)
+
+
+def found(module, root, **options):
+    return {str(Path(file).relative_to(root)) for file in sources(module, root, **options)}
+
+
+def test_imports_are_followed_absolute_relative_lazy_in_packages_and_in_circles(root):
+    assert found("pkg.top", root) == FILES.keys() - {"pkg/unused.py"}
+
+
+def test_a_package_imports_what_its_init_does(root):
+    assert found("pkg.sub", root) == {"pkg/__init__.py", "pkg/sub/__init__.py", "pkg/sub/inside.py"}
+
+
+def test_a_package_can_be_left_out(root):
+    assert not any("sub" in file for file in found("pkg.top", root, without="pkg.sub"))
+
+
+def test_a_module_that_is_not_there_is_an_error(root):
+    with pytest.raises(FileNotFoundError, match="pkg.missing"):
+        sources("pkg.missing", root)
+
+
+def test_figures_and_training_share_nothing_but_leaves():
+    shared = {Path(file).name for file in sources("tailprompt.train")} & {
+        Path(file).name for file in sources("tailprompt.tabulate")
+    }
+    assert shared <= {"__init__.py", "errors.py", "files.py", "points.py", "metrics.py"}
+
+
+@pytest.mark.parametrize("module", ["tables.scores", "tables.claims", "figures.score_by_frequency"])
+def test_tables_and_figures_know_the_names_of_runs_and_nothing_of_their_settings(module):
+    names = {Path(file).stem for file in sources(f"tailprompt.report.{module}")}
+    assert "points" in names and not names & {"plan", "rows", "starts", "blocks", "config"}

@@ -1,0 +1,136 @@
+"""`tailprompt plan`: what a scale runs, downloads and costs, true to the plan and to what is done."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scales import scale
+
+from tailprompt import __main__
+from tailprompt.errors import BadInput
+from tailprompt.plan import blocks
+from tailprompt.plan import settings as plan
+from tailprompt.plan.forecast import START, by_rule, forecast, stated
+
+
+def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
+    text = forecast(scale("paper"), tmp_path)
+    assert "4501 runs, 0 of them done" in text and "182.29 GB of weights" in text and "by rule" in text
+    assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
+    assert "to name as files of plain text: corpora.text" in text
+
+
+def test_the_cards_of_a_large_backbone_are_said(tmp_path):
+    ppt = scale("paper") | {"make": {"ppt": {"tables": ["table4"], "figures": []}}}
+    stated = "cards of a job: 2 with t5-xl, 4 with t5-xxl, 4 with t5-xxl-lm, 1 with others"
+    assert stated in forecast(ppt, tmp_path).replace("2 with mt5-xl, 4 with mt5-xxl, ", "")
+    assert "cards of a job" not in forecast({**ppt, "device": "cpu"}, tmp_path)
+
+
+def test_the_demo_downloads_nothing():
+    assert "to download: 0.00 GB (" in forecast(scale("demo"))
+
+
+def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
+    demo = scale("demo")
+    points = blocks.all_points(demo)
+    done = list({point.dataset: point for point in points}.values())
+    for point in done:
+        run = tmp_path / "results/demo/runs" / point.path
+        run.mkdir(parents=True)
+        about = {"seconds": 3600.0, "settings": plan.settings(demo, point)}
+        (run / "run.json").write_text(json.dumps(about))
+    text = forecast(demo, tmp_path)
+    assert "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by rule" not in text
+
+
+def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
+    demo = scale("demo") | {"scale": "nothing-is-done"}
+    points = {point.dataset: point for point in blocks.all_points(demo)}
+
+    def an_epoch(dataset):
+        seconds = by_rule(demo, points[dataset], Path(".")) - START
+        return seconds / plan.settings(demo, points[dataset])["epochs"]
+
+    assert an_epoch("prompts-single") / an_epoch("debian-topics@total=32") == pytest.approx(2400 / 32)
+
+
+@pytest.mark.parametrize(
+    "row, cut, rows",
+    [
+        ({"path": "own.csv"}, {}, 41),
+        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 41),
+        ({"files": {"all": {"path": "own.csv"}}}, {"train": 7}, 7),
+        ({"path": "own.csv", "verbalizer": "words.csv"}, {"shots": 8}, 24),
+        ({"classes": 5}, {"shots": 8}, 40),
+        ({"path": "own.csv"}, {"shots": 8}, 41),
+        ({"examples": 99, "corpus": "text", "path": "own.csv"}, {}, 99),
+        ({"trained_on": "other"}, {}, 0),
+        ({"path": "none.csv"}, {}, 10_000),
+        ({"path": "own.csv.xz"}, {}, 10_000),
+        ({"files": {"all": {"url": "https://a/b.csv"}}}, {"dev": 3}, 10_000),
+    ],
+)
+def test_rows_not_prepared_yet_are_what_is_stated_or_the_lines_of_the_file(tmp_path, row, cut, rows):
+    (tmp_path / "own.csv").write_text("text,label\n" + "a,b\n" * 40)
+    (tmp_path / "words.csv").write_text("label,words\na,a\nb,b\nc,c\n")
+    assert stated({**row, "cut": cut}, tmp_path) == rows
+
+
+@pytest.mark.parametrize("place, cut, rows", [("", {}, 7), ("train", {}, 7), ("", {"total": 3}, 3)])
+def test_ones_own_images_not_decoded_yet_are_the_files_of_their_folder_for_training(
+    tmp_path, place, cut, rows
+):
+    for number in range(7):
+        (tmp_path / place / f"a/{number % 2}").mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / f"a/{number % 2}/{number}.png").touch()
+    if place:
+        (tmp_path / "test/a").mkdir(parents=True)
+        (tmp_path / "test/a/8.png").touch()
+    row = {"loader": "image_folder", "root": str(tmp_path), "cut": cut}
+    assert stated(row, tmp_path) == rows
+    assert stated({**row, "root": "absent", "cut": {}}, tmp_path) == 10_000
+
+
+def test_a_run_with_other_settings_is_not_done(tmp_path):
+    demo = scale("demo")
+    run = tmp_path / "results/demo/runs" / blocks.all_points(demo)[0].path
+    run.mkdir(parents=True)
+    (run / "run.json").write_text(json.dumps({"seconds": 3600.0, "settings": {"lr": 1.0}}))
+    assert ", 0 of them done" in forecast(demo, tmp_path)
+
+
+def test_the_command_names_the_known_ones():
+    with pytest.raises(BadInput, match="known: .*fetch.*plan"):
+        __main__.dispatch(["plann"])
+
+
+def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
+    files = ["--configfile", "config/mine-images.yaml"]
+    with pytest.raises(BadInput, match="'photos': there is no folder photos; correct its root"):
+        __main__.dispatch(["plan", *files])
+    (tmp_path / "there.yaml").write_text(f"datasets: {{photos: {{root: {tmp_path}}}}}")
+    __main__.dispatch(["plan", *files, "--configfile", str(tmp_path / "there.yaml")])
+    text = capsys.readouterr().out
+    assert "93 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
+
+
+def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="no Snakefile"):
+        __main__.dispatch(["plan"])
+
+
+@pytest.mark.parametrize("command", ["plan", "fetch"])
+def test_a_scale_that_is_not_there_is_one_sentence(command):
+    with pytest.raises(BadInput, match="config file nope.yaml: No such file"):
+        __main__.dispatch([command, "--configfile", "nope.yaml"])
+
+
+def test_weights_that_another_scale_has_fetched_are_not_downloaded_again(tmp_path):
+    paper = scale("paper") | {"make": {"glee": {}}}
+    assert "weights: bert-base-chinese, bert-base-uncased;" in forecast(paper, tmp_path)
+    marker = tmp_path / "results/other/backbones/bert-base-chinese.json"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    assert "weights: bert-base-uncased;" in forecast(paper, tmp_path)

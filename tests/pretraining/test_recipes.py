@@ -1,0 +1,68 @@
+"""Recipes of pre-training that could not be trained are refused in the plan."""
+
+import copy
+
+import pytest
+
+from tailprompt.errors import BadInput
+from tailprompt.plan.config import load
+from tailprompt.pretraining import recipes
+
+SHIPPED = load(["config/mini.yaml"])
+
+
+def test_the_recipes_that_ship_can_be_trained():
+    recipes.check(SHIPPED["pretraining"])
+
+
+@pytest.mark.parametrize(
+    "name, changes, said",
+    [
+        ("vit-mini", {"batch": 5}, r"vit-mini\.batch is 5; Mixup takes an even number"),
+        ("vit-mini", {"shape": {"img_size": 33}}, "img_size 33 is no multiple of patch_size 4"),
+        ("vit-mini", {"shape": {"img_size": 48}}, "img_size 48 is more than pixels, 40"),
+        ("vit-mini", {"shape": {"img_size": "x"}}, "img_size is 'x'; it must be a whole number from 1"),
+        ("vit-mini", {"shape": {"num_heads": 5}}, "embed_dim 192 is no multiple of num_heads 5"),
+        (
+            "vit-mini",
+            {"shape": {"nonsense": 1}},
+            "has nonsense, which no VisionTransformer has; known: .*depth",
+        ),
+        (
+            "vit-mini",
+            {"augment": {"scale": [1.0, 0.4]}},
+            r"scale is \[1.0, 0.4\]; the smaller share comes first",
+        ),
+        ("bert-mini", {"shape": {"num_attention_heads": 3}}, "hidden_size 256 is no multiple"),
+        ("bert-mini", {"length": 600}, "bert-mini.length is 600; the model has 512 positions"),
+        ("bert-mini", {"long": {"length": 600}}, r"long\.length is 600; the model has 512 positions"),
+        (
+            "bert-mini",
+            {"rate": 0.99},
+            "rate is 0.99, of length 128: it hides 127 tokens, and 125 can be hidden",
+        ),
+        (
+            "bert-mini",
+            {"rate": 0.98, "long": {"length": 64}},
+            "of long.length 64: it hides 63 tokens, and 61",
+        ),
+        ("t5-mini", {"rate": 0.999}, "rate is 0.999, of length 256: it hides 256 tokens, and 255 can be"),
+        (
+            "t5-mini",
+            {"rate": 0.5, "span": 1},
+            "length 256 hides 128 spans, and 100 have a sentinel; raise span",
+        ),
+        (
+            "t5-mini-lm",
+            {"start": "t5-mini-lm"},
+            "start is t5-mini-lm; name a recipe that has no start itself",
+        ),
+        ("t5-mini-lm", {"start": "vit-mini"}, "start is vit-mini, a VisionTransformer; .* from a T5Config"),
+    ],
+)
+def test_a_recipe_that_could_not_be_trained_is_one_sentence(name, changes, said):
+    rows = copy.deepcopy(SHIPPED["pretraining"])
+    for key, value in changes.items():
+        rows[name][key] = {**rows[name][key], **value} if isinstance(value, dict) else value
+    with pytest.raises(BadInput, match=said):
+        recipes.check(rows)

@@ -1,0 +1,70 @@
+"""Who may import whom: packages open to those named beside them; whatever plans or reports knows no torch."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tailprompt.plan.dependencies import imported, sources
+
+PACKAGE = Path("src/tailprompt")
+DOORS = {  # package -> packages that it may import from, beside itself and the root's errors, files and gpus
+    "plan": {"data", "inputs", "model", "pretraining"},
+    "data": {"inputs", "plan"},
+    "inputs": {"model"},
+    "tasks": set(),
+    "model": {"inputs", "plan"},
+    "training": {"inputs", "model"},
+    "pretraining": {"data", "inputs"},
+    "report": {"plan", "tasks"},
+}
+SHARED = {"__init__", "errors", "files", "gpus"}
+MODULES = sorted(
+    str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
+)
+HEAVY = {"torch", "transformers", "timm", "torchvision", "safetensors.torch"}
+
+
+def room(module: str) -> str:
+    """`data` for tailprompt.data.readers."""
+    return module.removeprefix("tailprompt.").split(".")[0]
+
+
+@cache
+def statements(file: str) -> list[list[str]]:
+    """The modules that each import statement of a file names."""
+    nodes = list(ast.walk(ast.parse(Path(file).read_text("utf-8"))))
+    plain = [[alias.name for alias in node.names] for node in nodes if isinstance(node, ast.Import)]
+    return plain + [[node.module] for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if "." in name])
+def test_imports_go_through_doors(module):
+    assert room(module) in DOORS, f"give {room(module)} its doors"
+    name = f"tailprompt.{module.removesuffix('.__init__')}"
+    ours = {room(other) for other in imported(name) if other.startswith("tailprompt.")}
+    modules = {room(other) for other in MODULES} & ours
+    wrong = modules - DOORS[room(module)] - {room(module)} - SHARED
+    assert not wrong, f"{module} imports {', '.join(sorted(wrong))}"
+
+
+@pytest.mark.parametrize(
+    "stage",
+    ["plan.blocks", "plan.config", "plan.runnable", "plan.forecast", "gpus", "decode", "prepare", "score",
+     "tabulate", "draw"],
+)  # fmt: skip
+def test_only_training_knows_torch(stage):
+    for file in sources(f"tailprompt.{stage}"):
+        for names in statements(file):
+            heavy = {name for name in names if name in HEAVY or name.split(".")[0] in HEAVY}
+            assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
+
+
+def test_planning_preparing_scoring_and_reporting_bring_no_torch_with_them():
+    modules = "__main__, decode, draw, prepare, score, tabulate"
+    plan = "__main__.dispatch(['plan', '--configfile', 'config/demo.yaml'])"
+    code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
