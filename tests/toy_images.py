@@ -21,9 +21,6 @@ CLASSES = ["bar", "disc", "ring"]
 COUNTS = {"train": (14, 7, 3), "dev": (6, 4, 2), "test": (9, 5, 3)}
 ROW = {"name": "toy", "title": "Toy", "language": "image", "loader": "image_folder", "side": 20}
 TRAINING = {
-    **toy.METHODS["default"],
-    **toy.METHODS["default_image"],
-    "language": "image",
     "optimizer": "sgd",
     "schedule": "cosine",
     "lr": 0.1,
@@ -42,7 +39,6 @@ TRAINING = {
     "pool": 5,
     "shared_blocks": 2,
     "mixup": 1.0,
-    "features": [],
 }
 
 
@@ -85,8 +81,7 @@ def backbone(root: Path, **changes) -> dict:
 
 def settings(method: str, **changes) -> dict:
     """The settings of a method of config/methods.yaml, under a short training."""
-    row = {**TRAINING, **toy.METHODS[method], "epochs": 2, **changes}
-    return {key: value for key, value in row.items() if key != "title"}
+    return toy.told(method, TRAINING, reads="image", **{"epochs": 2, **changes})
 
 
 def run(

@@ -26,6 +26,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from tailprompt import decode
+from tailprompt.components.resolve import run_of
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
@@ -35,8 +36,9 @@ from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.model import backbones
-from tailprompt.model.compose import compose, read_by, rescaled
+from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import load_trained
+from tailprompt.plan.starts import keeping
 from tailprompt.training.loop import PRECISIONS, predict
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
@@ -52,16 +54,16 @@ def apply(
     pixels: the array of which the column `image` names the rows.
     """
     about = record(run)
-    settings = about["settings"]
-    backbone = backbones.load(about["backbone"], device, learns=settings["tuner"] == "full")
-    model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
-    load_trained(model, run, started=bool(settings["start"]))
+    told = run_of(about["settings"])
+    backbone = backbones.load(about["backbone"], device, learns=told.tuner.name == "full")
+    model = compose(backbone, told, words=word_ids(about["classes"], about["words"], backbone, told))
+    load_trained(model, run, tuned=about["tuned"], hint=keeping(about["point"]["method"]))
     model.to(device)
-    torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))
+    torch.set_float32_matmul_precision(named(PRECISIONS, told.precision, "precision"))
     view = partial(
         examples_of,
         backbone=backbone,
-        settings=settings,
+        run=told,
         words=about["words"],
         pixels=pixels,
         device=device,
@@ -70,17 +72,24 @@ def apply(
     parts = []
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
         examples = view(table.iloc[at : at + CHUNK])
-        parts.append(predict(model, examples, precision=settings["precision"]))
+        parts.append(predict(model, examples, precision=told.precision))
     return rescaled(model, torch.cat(parts), about["tau"])
 
 
 def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     try:
-        about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
-        images = keyed(about["settings"], "its settings").get("input") == "pixels"
-        told = {"settings": read_by(about["settings"]), "data": ["pair"]}
-        for key, names in {**told, "backbone": ["family"], "words": about["classes"]}.items():
+        needed = ("settings", "backbone", "words", "classes", "tau", "data", "tuned", "point")
+        about = read_json(run / "run.json", *needed)
+        told = run_of(keyed(about["settings"], "its settings"))
+        images = told.input.reads == "image"
+        words = about["classes"] if told.head.name == "verbalizer" else ()
+        for key, names in {
+            "data": ["pair"],
+            "backbone": ["family"],
+            "words": words,
+            "point": ["method"],
+        }.items():
             keyed(about[key], f"its {key}", *names)
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")

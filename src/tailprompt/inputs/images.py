@@ -37,8 +37,6 @@ from tailprompt.model.limits import check_views
 AHEAD = 4  # batches that may be asked for before they are taken
 BLOCK = 1024  # images brought to the device at a time
 IN_MEMORY = 2**30  # bytes of a split that a CPU holds
-VIEWS = ("test_zoom", "views")  # settings that `read` takes, and those of training alone
-VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Backbone:
     device_map: the card of each part of a body that lies on several
     """
 
+    reads = "text"
     body: nn.Module
     transform: nn.Sequential
     decoder: nn.Linear
@@ -109,6 +110,7 @@ class VisionBackbone:
     size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
     """
 
+    reads = "image"
     body: nn.Module
     width: int
     depth: int

@@ -11,9 +11,9 @@ from statistics import median
 
 from tailprompt.files import read_json
 from tailprompt.plan import blocks
-from tailprompt.plan import settings as plan
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import cards_of, dataset_row, kind_of
+from tailprompt.plan.settings import settings
 
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
@@ -62,7 +62,7 @@ def finished(config: dict, point: Point, root: Path) -> float | None:
     if not file.is_file():
         return None
     run = read_json(file, "settings", "seconds")
-    return run["seconds"] if run["settings"] == plan.settings(config, point) else None
+    return run["seconds"] if run["settings"] == settings(config, point) else None
 
 
 def table(points: list[Point], left: dict[Point, float]) -> list[str]:
@@ -100,12 +100,12 @@ def seconds_left(
 
 def by_rule(config: dict, point: Point, root: Path) -> float:
     """Seconds by RULE."""
-    settings = plan.settings(config, point)
+    told = settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
     rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
-    tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
+    tokens = rows * told.get("max_length", 128) / 2 * told.get("epochs", 0)
     speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
     return START + 6 * parameters * tokens / speed
 
