@@ -377,7 +377,7 @@ TABLE = {
     ),
     "settings that lack most": (
         lambda *_: trained(settings='{"lr": 1}'),
-        "--settings lacks .*batch.*; it has lr",
+        "--settings lacks input; it has lr",
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),

@@ -12,12 +12,13 @@ from tailprompt.plan.dependencies import imported, sources
 
 PACKAGE = Path("src/tailprompt")
 DOORS = {  # package -> packages that it may import from, beside itself and the root's errors, files and gpus
-    "plan": {"data", "inputs", "model", "pretraining"},
+    "components": set(),
+    "plan": {"components", "data", "inputs", "model", "pretraining"},
     "data": {"inputs", "plan"},
-    "inputs": {"model"},
+    "inputs": {"components", "model"},
     "tasks": set(),
-    "model": {"inputs", "plan"},
-    "training": {"inputs", "model"},
+    "model": {"components"},
+    "training": {"components", "inputs", "model"},
     "pretraining": {"data", "inputs"},
     "report": {"plan", "tasks"},
 }

@@ -134,7 +134,8 @@ def sentence(error: ValidationError) -> str:
     if unknown(error):
         keys = ", ".join(f"'{key}'" for key in unknown(error))
         allowed = error.schema.get("properties") or error.validator_value
-        return f"unknown key {keys} in {place}; known: {known(allowed)}"
+        plain = [name for name in allowed if "." not in name]  # slot.key is a longer name of the same
+        return f"unknown key {keys} in {place}; known: {known(plain)}"
     if error.validator == "enum":
         return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
     if error.validator == "required":

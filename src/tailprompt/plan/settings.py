@@ -14,6 +14,7 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import dataset_row, form_of, kind_of
 from tailprompt.plan.starts import starting
 
+NAME = ("@",)  # where what follows the @ of a method stands
 OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
 
 
@@ -67,7 +68,7 @@ def resolved(config: dict, point: Point) -> Resolved:
     except BadInput as wrong:
         raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {wrong}") from None
     if trains:
-        check_read(layers, told, point)
+        check_read(layers, told, point, kind_of(dataset))
     named_so = flat(told)
     by_name = {
         name: origins[place] for place in told for name in (place[1], ".".join(place)) if name in named_so
@@ -92,7 +93,7 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
         Layer("method", ("methods", base), row, chosen=True),
         Layer("protocol's data set", (*under, "datasets", name), here),
         Layer("protocol's cell", (*under, "cells", name, base), there, chosen=True),
-        Layer("name of the method", ("@",), changes, chosen=True),
+        Layer("name of the method", NAME, changes, chosen=True),
     ]
 
 
@@ -136,17 +137,19 @@ def words(template: str, row: dict, layers: list[Layer]) -> str:
     return template if "{" in template else pattern_of(template, row["language"], form_of(row))
 
 
-def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point) -> None:
+def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point, reads: str) -> None:
     """Raise BadInput for a key that a method's own layers give and no component of the run reads."""
     read = {name for slot, key in told for name in (key, f"{slot}.{key}")}
     for layer in layers:
-        idle = sorted(layer.values.keys() - read) if layer.chosen else []
+        named_after = {"start"} if layer.place == NAME else set()  # a start stands in a row
+        idle = sorted(layer.values.keys() - (read - named_after)) if layer.chosen else []
         if not idle:
             continue
         key = idle[0]
-        if key.rpartition(".")[2] not in keys():
+        if key in named_after or key.rpartition(".")[2] not in keys():
             raise BadInput(
-                f"'{point.method}': no setting {known(idle)}; known: {known(key for _, key in told)}"
+                f"'{point.method}': no setting {known(idle)}; known: {known(keys())}"
             )
-        where = "" if layer.place == ("@",) else f" (from {'.'.join(layer.place)})"
-        raise BadInput(f"'{point.method}' on {point.dataset}: {key}{where} {where_read(key)}")
+        where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
+        what = f"data set '{point.dataset}' is {reads}"
+        raise BadInput(f"'{point.method}': {key}{where} {where_read(key)}; {what}")
