@@ -12,12 +12,12 @@ from tailprompt.plan.dependencies import imported, sources
 
 PACKAGE = Path("src/tailprompt")
 DOORS = {  # package -> packages that it may import from, beside itself and the root's errors, files and gpus
-    "plan": {"data", "inputs", "model", "pretraining"},
+    "plan": {"data", "inputs", "model", "pretraining", "tasks"},
     "data": {"inputs", "plan"},
     "inputs": {"model"},
     "tasks": set(),
     "model": {"inputs", "plan"},
-    "training": {"inputs", "model"},
+    "training": {"inputs", "model", "tasks"},
     "pretraining": {"data", "inputs"},
     "report": {"plan", "tasks"},
 }

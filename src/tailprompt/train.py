@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt.data import table as data
@@ -34,7 +33,9 @@ from tailprompt.model.backbones import VisionBackbone
 from tailprompt.model.compose import ImageModel, Model, compose, read_by, rescaled
 from tailprompt.model.weights import file_of, load_trained, tuned, write_weights
 from tailprompt.plan.points import Point, parse
-from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.tasks.registry import TASKS, told
+from tailprompt.tasks.task import Task, watched
+from tailprompt.training.loop import Judge, Progress, fit, predict
 from tailprompt.training.objective import objective
 from tailprompt.training.outcome import (
     asked_features,
@@ -103,16 +104,19 @@ def train(
         start_from_means(model, as_judged())
     origin = start and sha256(file_of(start))
     key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
-    progress = fit_model(model, splits, prepared.classes, settings, point, folder, key)
-    logits, tau = predicted(model, splits, settings)
-    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
+    task = TASKS[told(prepared.table)]
+    judge = judge_of(task, prepared.classes)
+    progress = fit_model(model, splits, prepared.classes, settings, point, folder, key, judge)
+    logits, tau = predicted(model, splits, settings, judge)
+    prompts = chosen_prompts(model, splits, settings)
+    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_judged, prepared.classes, settings)
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, settings)
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
     about |= about_data(prepared, splits) | about_size(model)
-    about |= about_training(progress, settings, dev_scores(logits, splits), tau)
+    about |= about_training(progress, settings, dev_scores(logits, splits, judge), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
@@ -191,6 +195,7 @@ def fit_model(
     point: Point,
     folder: Path,
     key: str,
+    judge: Judge,
 ) -> Progress:
     """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from.
 
@@ -216,7 +221,7 @@ def fit_model(
 
 
 def predicted(
-    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict
+    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict, judge: Judge
 ) -> tuple[dict[str, Tensor], float]:
     """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
     logits = {
@@ -224,11 +229,13 @@ def predicted(
         for split in ("dev", "test")
         if len(splits[split])
     }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings)
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings, judge)
     return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
-def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
+def choose_tau(
+    model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict, judge: Judge
+) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
     if len(taus) == 1:
@@ -237,16 +244,14 @@ def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor,
     return taus[int(np.argmax(scores))]
 
 
-def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    predicted = logits.argmax(-1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-    }
+def judge_of(task: Task, classes: list[str]) -> Judge:
+    """What gives the scores of logits and labels that training watches on dev."""
+    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
-def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
+def dev_scores(
+    logits: dict[str, Tensor], splits: dict[str, Examples | Images], judge: Judge
+) -> dict[str, float]:
     """The scores on dev, where there is one."""
     return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
@@ -263,6 +268,7 @@ def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
             "choices": "choices" in table,
+            "task": told(table),
             **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},

@@ -14,6 +14,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from tailprompt.errors import BadInput, known
+from tailprompt.tasks import metrics
 
 SCHEMAS = "workflow/schemas"  # below the project's folder
 
@@ -51,6 +52,7 @@ def validator(name: str, folder: str) -> Draft202012Validator:
     schemas = {file.name: read(file) for file in sorted(Path(folder).glob("*.schema.yaml"))}
     for schema in schemas.values():
         del schema["$schema"]  # which would choose a validator that is not ours
+    schemas["config.schema.yaml"]["$defs"]["metric"] = metrics.schema()
     resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
     return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
 
