@@ -13,12 +13,12 @@ from tailprompt.plan.dependencies import imported, sources
 PACKAGE = Path("src/tailprompt")
 DOORS = {  # package -> packages that it may import from, beside itself and the root's errors, files and gpus
     "components": set(),
-    "plan": {"components", "data", "inputs", "model", "pretraining"},
+    "plan": {"components", "data", "inputs", "model", "pretraining", "tasks"},
     "data": {"inputs", "plan"},
     "inputs": {"components", "model"},
     "tasks": set(),
     "model": {"components"},
-    "training": {"components", "inputs", "model"},
+    "training": {"components", "inputs", "model", "tasks"},
     "pretraining": {"data", "inputs"},
     "report": {"plan", "tasks"},
 }
@@ -64,8 +64,13 @@ def test_only_training_knows_torch(stage):
             assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
 
 
-def test_planning_preparing_scoring_and_reporting_bring_no_torch_with_them():
+def test_the_plan_reads_names_of_metrics_without_the_tasks_that_compute_them():
+    assert not {file for file in sources("tailprompt.plan.schemas") if file.endswith("tasks/task.py")}
+
+
+def test_planning_preparing_scoring_and_reporting_bring_neither_torch_nor_scikit_learn_with_them():
     modules = "__main__, decode, draw, prepare, score, tabulate"
     plan = "__main__.dispatch(['plan', '--configfile', 'config/demo.yaml'])"
-    code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit('torch' in sys.modules)"
+    heavy = "any(name in sys.modules for name in ('torch', 'sklearn'))"
+    code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit({heavy})"
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -18,7 +18,8 @@ from tailprompt.inputs import encode
 from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
-from tailprompt.train import choose_tau, class_words, judge
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.train import choose_tau, class_words, judge_of
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
-    assert about(made)["dev"] == judge(
+    assert about(made)["dev"] == judge_of(CLASSIFICATION, about(made)["classes"])(
         torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
     )
 
@@ -185,8 +186,9 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
 
     model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
-    assert choose_tau(model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}) == 1.0
-    assert choose_tau(model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}) == 0.0
+    judge = judge_of(CLASSIFICATION, ["a", "b"])
+    assert choose_tau(model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}, judge) == 1.0
+    assert choose_tau(model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}, judge) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt.components.resolve import run_of, values
@@ -44,7 +43,9 @@ from tailprompt.model.weights import (
 )
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
-from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.tasks.registry import TASKS, told
+from tailprompt.tasks.task import Task, watched
+from tailprompt.training.loop import Judge, Progress, fit, predict
 from tailprompt.training.objective import objective
 from tailprompt.training.outcome import (
     asked_features,
@@ -92,16 +93,19 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
-    progress = fit_model(model, splits, prepared.classes, run, point, folder, key)
-    logits, tau = predicted(model, splits, run)
-    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, run))
+    task = TASKS[told(prepared.table)]
+    judge = judge_of(task, prepared.classes)
+    progress = fit_model(model, splits, prepared.classes, run, point, folder, key, judge)
+    logits, tau = predicted(model, splits, run, judge)
+    prompts = chosen_prompts(model, splits, run)
+    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, settings)
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
     about |= about_data(prepared, splits) | about_size(model) | {"tuned": changed}
-    about |= about_training(progress, run, dev_scores(logits, splits), tau)
+    about |= about_training(progress, run, dev_scores(logits, splits, judge), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
@@ -200,6 +204,7 @@ def fit_model(
     point: Point,
     folder: Path,
     key: str,
+    judge: Judge,
 ) -> Progress:
     """Run the loop with the run's loss and sampler. key: what a state must say to be gone on from.
 
@@ -238,7 +243,7 @@ def keys_of(run: Run) -> dict:
 
 
 def predicted(
-    model: Model, splits: dict[str, Examples | Images], run: Run
+    model: Model, splits: dict[str, Examples | Images], run: Run, judge: Judge
 ) -> tuple[dict[str, Tensor], float]:
     """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
     logits = {
@@ -246,11 +251,11 @@ def predicted(
         for split in ("dev", "test")
         if len(splits[split])
     }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run)
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, judge)
     return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
-def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run) -> float:
+def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, judge: Judge) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     if len(run.tau) == 1:
         return run.tau[0]
@@ -258,16 +263,14 @@ def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run) ->
     return run.tau[int(np.argmax(scores))]
 
 
-def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    predicted = logits.argmax(-1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-    }
+def judge_of(task: Task, classes: list[str]) -> Judge:
+    """What gives the scores of logits and labels that training watches on dev."""
+    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
-def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
+def dev_scores(
+    logits: dict[str, Tensor], splits: dict[str, Examples | Images], judge: Judge
+) -> dict[str, float]:
     """The scores on dev, where there is one."""
     return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
@@ -284,6 +287,7 @@ def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
             "choices": "choices" in table,
+            "task": told(table),
             **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},

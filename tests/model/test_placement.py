@@ -18,7 +18,8 @@ from tailprompt.model import backbones, placement
 from tailprompt.model.compose import compose
 from tailprompt.plan.points import Point
 from tailprompt.predict import predict_file
-from tailprompt.train import judge, train
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.train import judge_of, train
 from tailprompt.training.loop import fit, predict
 from tailprompt.training.objective import objective
 from tailprompt.training.samplers import SAMPLERS
@@ -179,6 +180,7 @@ def trained(model, examples):
     """The curve of three steps, and the logits after them."""
     told = {"lr": 0.1, "batch": 3, "epochs": 3, "patience": 3, "select": "last"}
     cost, sampler = objective(SETTINGS, torch.ones(2)), SAMPLERS["shuffled"]
+    judge = judge_of(CLASSIFICATION, ["a", "b"])
     progress = fit(model, examples, examples, loss=cost, sampler=sampler, judge=judge, seed=1, **told)
     return torch.tensor([line["loss"] for line in progress.curve]), predict(model, examples)
 
