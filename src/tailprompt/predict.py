@@ -37,7 +37,8 @@ from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, read_by, rescaled
 from tailprompt.model.weights import load_trained
-from tailprompt.training.loop import PRECISIONS, predict
+from tailprompt.training.batches import predict
+from tailprompt.training.precision import PRECISIONS
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once

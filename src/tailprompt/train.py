@@ -14,6 +14,7 @@ import re
 import time
 from dataclasses import dataclass
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,10 @@ from tailprompt.model.backbones import VisionBackbone
 from tailprompt.model.compose import ImageModel, Model, compose, read_by, rescaled
 from tailprompt.model.weights import file_of, load_trained, tuned, write_weights
 from tailprompt.plan.points import Point, parse
-from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
+from tailprompt.training.optimizers import OPTIMIZERS
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -45,6 +48,8 @@ from tailprompt.training.outcome import (
 )
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.schedules import SCHEDULES
+from tailprompt.training.state import Progress
 
 LOOP = (
     "select",
@@ -200,19 +205,43 @@ def fit_model(
         return Progress()
     others = settings.get("decoding") == "open"  # one column more, of no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
+    sampler = named(SAMPLERS, settings["sampler"], "sampler")
     return fit(
         model,
-        splits["train"],
-        splits["dev"],
-        loss=objective(settings, counts),
-        sampler=named(SAMPLERS, settings["sampler"], "sampler"),
-        judge=judge,
-        seed=point.seed,
+        sampled(
+            splits["train"], sampler, batch=settings["batch"], bucket=settings["bucket"], seed=point.seed
+        ),
+        of_outputs(objective(settings, counts)),
+        partial(evaluated, dev=splits["dev"], precision=settings["precision"]),
+        schedule_of(settings),
         state=folder / "state.pt",
         key=key,
         label=f"{point.dataset} {point.method} {point.seed}",
-        **{key: settings[key] for key in LOOP},
     )
+
+
+def schedule_of(settings: dict) -> Schedule:
+    """How a run of these settings is trained; optimizer and rate take the settings that they name."""
+    optimizer = named(OPTIMIZERS, settings["optimizer"], "optimizer")
+    rate = named(SCHEDULES, settings["schedule"], "schedule")
+    own = {key: settings[key] for key in signature(optimizer).parameters if key in settings and key != "lr"}
+    return Schedule(
+        optimizer=partial(optimizer, **own),
+        rate=partial(rate, warmup=settings["warmup"]),
+        lr=settings["lr"],
+        epochs=settings["epochs"],
+        patience=settings["patience"],
+        clip=settings["clip"],
+        evaluate_every=settings["evaluate_every"],
+        select=settings["select"],
+        precision=settings["precision"],
+        check_each_step=True,
+    )
+
+
+def evaluated(model: Model | ImageModel, *, dev: Examples | Images, precision: str) -> dict[str, float]:
+    """The scores on dev, where it has examples."""
+    return judge(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
 
 
 def predicted(

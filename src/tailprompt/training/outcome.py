@@ -14,7 +14,8 @@ from tailprompt.files import whole
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.images import Images
 from tailprompt.model.compose import ImageModel, Model
-from tailprompt.training.loop import Progress, predict
+from tailprompt.training.batches import predict
+from tailprompt.training.state import Progress
 
 
 @torch.no_grad()
