@@ -33,12 +33,12 @@ def seconds_of_ours(
         clip=1.0,
         evaluate_every=0,
         select="last",
-        precision="float32",
         check_each_step=True,
     )
-    cost = of_outputs(lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"))
+    cost = lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none")  # noqa: E731
+    batches = sampled(examples, shuffled, batch=batch, bucket=1, seed=0)
     begun = time.perf_counter()
-    fit(model, sampled(examples, shuffled, batch=batch, bucket=1, seed=0), cost, lambda _: {}, schedule)
+    fit(model, batches, of_outputs(cost, device=device, precision="float32"), lambda _: {}, schedule)
     synchronize(device)
     return time.perf_counter() - begun
 

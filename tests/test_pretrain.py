@@ -1,7 +1,6 @@
 """Backbones made from raw data in a few steps, killed and resumed, and the ones that ship."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,14 +147,22 @@ def gradient(made, micro):
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     parts = pretrain.drawn_by_step(task, recipe["batch"]).parts(1, micro)
-    cost = lambda model, batch, _: task.loss(model, batch)  # noqa: E731
-    loop.accumulate(task.model.eval(), parts, cost, 0.0, nullcontext())
+    loop.accumulate(task.model.eval(), parts, pretrain.loss_of(task, "float32"), 0.0)
     return torch.cat([value.grad.flatten() for value in task.model.parameters() if value.grad is not None])
 
 
 def test_micro_batches_add_up_to_the_gradient_of_the_batch(made):
     for micro in (3, 1):
         assert torch.allclose(gradient(made, micro), gradient(made, 4), atol=1e-6)
+
+
+def test_pre_training_decays_matrices_and_spares_vectors():
+    tensors = [torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)]
+    optimizer = pretrain.adamw(tensors, lr=0.1, weight_decay=0.5)
+    for value in tensors:
+        value.grad = torch.zeros_like(value)
+    optimizer.step()
+    assert torch.allclose(tensors[0], torch.tensor(0.95)) and torch.equal(tensors[1], torch.ones(2))
 
 
 def test_training_lowers_the_held_out_loss(tmp_path):

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
+from jaxtyping import Float
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
@@ -26,8 +27,8 @@ from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import Batches, Schedule, fit
-from tailprompt.training.precision import autocast
+from tailprompt.training.loop import Batches, Loss, Schedule, fit
+from tailprompt.training.precision import autocast, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear
 from tailprompt.training.state import Progress
@@ -82,11 +83,11 @@ def begin_from(model: nn.Module, start: Path) -> None:
 
 def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progress:
     """Train the task's model by the loop, with a held-out loss every `evaluate_every` steps."""
-    loss = compiled(task.loss) if task.held_out[0][0].is_cuda else task.loss
+    set_precision(recipe["precision"])
     return fit(
         task.model,
         drawn_by_step(task, recipe["batch"]),
-        lambda model, batch, _: loss(model, batch),
+        loss_of(task, recipe["precision"]),
         partial(held_out, task=task, precision=recipe["precision"]),
         schedule_of(recipe),
         state=state,
@@ -106,7 +107,6 @@ def schedule_of(recipe: dict) -> Schedule:
         clip=recipe["clip"],
         evaluate_every=recipe["evaluate_every"],
         select="last",
-        precision=recipe["precision"],
         check_each_step=False,
     )
 
@@ -130,6 +130,19 @@ def drawn_by_step(task: Task, batch: int) -> Batches:
             yield part, task.items(drawn)
 
     return Batches(1, batch, parts, names=lambda step: [f"those drawn for step {step + 1}"])
+
+
+def loss_of(task: Task, precision: str) -> Loss:
+    """The task's loss for the loop, compiled where there is a GPU."""
+    device = task.held_out[0][0].device
+    function = compiled(task.loss) if device.type == "cuda" else task.loss
+    cast = autocast(device, precision)
+
+    def loss(model: nn.Module, batch: Batch, _: float) -> Float[Tensor, " items"]:
+        with cast:
+            return function(model, batch)
+
+    return loss
 
 
 def compiled(loss):

@@ -46,6 +46,7 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
+from tailprompt.training.precision import set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
@@ -205,14 +206,15 @@ def fit_model(
         return Progress()
     others = settings.get("decoding") == "open"  # one column more, of no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
-    sampler = named(SAMPLERS, settings["sampler"], "sampler")
+    sampler, precision = named(SAMPLERS, settings["sampler"], "sampler"), settings["precision"]
+    set_precision(precision)
     return fit(
         model,
         sampled(
             splits["train"], sampler, batch=settings["batch"], bucket=settings["bucket"], seed=point.seed
         ),
-        of_outputs(objective(settings, counts)),
-        partial(evaluated, dev=splits["dev"], precision=settings["precision"]),
+        of_outputs(objective(settings, counts), device=splits["train"].labels.device, precision=precision),
+        partial(evaluated, dev=splits["dev"], precision=precision),
         schedule_of(settings),
         state=folder / "state.pt",
         key=key,
@@ -234,7 +236,6 @@ def schedule_of(settings: dict) -> Schedule:
         clip=settings["clip"],
         evaluate_every=settings["evaluate_every"],
         select=settings["select"],
-        precision=settings["precision"],
         check_each_step=True,
     )
 

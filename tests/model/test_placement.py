@@ -180,7 +180,7 @@ def trained(model, examples):
     """The curve of three steps, and the logits after them."""
     told = {"lr": 0.1, "epochs": 3, "patience": 3, "select": "last", "warmup": 1.0}
     batches = sampled(examples, shuffled, batch=3, bucket=1, seed=1)
-    cost = of_outputs(objective(SETTINGS, torch.ones(2)))
+    cost = of_outputs(objective(SETTINGS, torch.ones(2)), device=CPU, precision="float32")
     progress = fit(model, batches, cost, lambda _: {}, schedule_of(SETTINGS | toy.TRAINING | told))
     return torch.tensor([line["loss"] for line in progress.curve]), predict(model, examples)
 

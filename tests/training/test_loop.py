@@ -1,6 +1,5 @@
 """The loop: resuming, stopping, accumulating, and what a run that goes wrong says."""
 
-from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -69,7 +68,6 @@ SCHEDULE = {
     "clip": 1.0,
     "evaluate_every": 3,
     "select": "f1",
-    "precision": "float32",
     "check_each_step": True,
 }
 
@@ -79,13 +77,16 @@ def saved_at_each_evaluation(monkeypatch):
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
 
 
+on_cpu = partial(of_outputs, device=torch.device("cpu"), precision="float32")
+
+
 def batches(sampler=shuffled, *, train=None):
     return sampled(train or examples(64, 1), sampler, batch=8, bucket=1, seed=7)
 
 
 def run(net, *, loss=loss, evaluate=evaluate, on=None, state=None, key="", **changes):
     schedule = Schedule(**{**SCHEDULE, **changes})
-    return fit(net, on or batches(), of_outputs(loss), evaluate, schedule, state=state, key=key, label="toy")
+    return fit(net, on or batches(), on_cpu(loss), evaluate, schedule, state=state, key=key, label="toy")
 
 
 def weights(net):
@@ -194,7 +195,7 @@ def one_step(train, branches):
 
 
 def accumulated(net, on, micro, loss=loss, elapsed=0.0):
-    return accumulate(net, on.parts(0, micro), of_outputs(loss), elapsed, nullcontext())
+    return accumulate(net, on.parts(0, micro), on_cpu(loss), elapsed)
 
 
 def test_accumulated_gradients_equal_those_of_the_whole_batch():
@@ -306,7 +307,7 @@ def test_a_loss_of_several_items_an_example_is_divided_by_the_items_of_the_batch
         costs = loss(net(inputs), labels)
         return costs.repeat_interleave(inputs["attention_mask"].sum(1) - 2)
 
-    total = accumulate(net, on.parts(0, micro), a_token, 0.0, nullcontext())
+    total = accumulate(net, on.parts(0, micro), a_token, 0.0)
     costs = loss(net(train.batch(torch.arange(8))[0]), train.labels).detach()
     assert float(total) == pytest.approx(float((costs * labelled).sum() / labelled.sum()), abs=1e-6)
 

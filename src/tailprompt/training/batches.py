@@ -66,15 +66,18 @@ def epoch_batches(
     return [list(rows) for rows in zip(*cut, strict=True)]
 
 
-def of_outputs(cost: Callable) -> Loss:
-    """The loop's loss of what a model makes of a batch.
+def of_outputs(cost: Callable, *, device: torch.device, precision: str) -> Loss:
+    """The loop's loss of a batch: the model computes in `precision`, the cost of its outputs does not.
 
     cost: (outputs of the model, labels, branch, share of the epochs that are over) -> loss per item.
     """
+    cast = autocast(device, precision)
 
     def loss(model: nn.Module, batch: tuple, elapsed: float) -> Float[Tensor, " items"]:
         inputs, labels, branch = batch
-        return cost(model(inputs), labels, branch, elapsed)
+        with cast:
+            outputs = model(inputs)
+        return cost(outputs, labels, branch, elapsed)
 
     return loss
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from torch.optim.lr_scheduler import LambdaLR
 from tqdm import tqdm
 
 from tailprompt.errors import BadInput
-from tailprompt.training.precision import autocast, set_precision
 from tailprompt.training.schedules import Factor
 from tailprompt.training.state import Learner, Progress, resume, save
 
@@ -66,7 +64,6 @@ class Schedule:
     clip: float
     evaluate_every: int
     select: str
-    precision: str
     check_each_step: bool
 
 
@@ -87,7 +84,6 @@ def fit(
     line of the curve. A killed run resumes from the file `state`, if `key` still says the same. Raises
     BadInput when loss or gradient is not finite.
     """
-    set_precision(schedule.precision)
     per_epoch, total = batches.per_epoch, steps(schedule, batches.per_epoch)
     learner = learner_of(model, schedule, total, per_epoch)
     progress = resume(state, key, learner) or Progress(micro=batches.size)
@@ -135,7 +131,7 @@ def update(
 ) -> Float[Tensor, ""]:
     """Take one step of the optimizer; returns the loss, which stays on the GPU."""
     learner.model.train()
-    value = backpropagate(learner, batches, loss, schedule.precision, progress, elapsed)
+    value = backpropagate(learner, batches, loss, progress, elapsed)
     norm = nn.utils.clip_grad_norm_(learner.learned.values(), schedule.clip or math.inf)
     if schedule.check_each_step and not torch.isfinite(value + norm):
         raise diverged(value, learner.learned, batches.names(progress.step), progress.step)
@@ -146,14 +142,13 @@ def update(
 
 
 def backpropagate(
-    learner: Learner, batches: Batches, loss: Loss, precision: str, progress: Progress, elapsed: float
+    learner: Learner, batches: Batches, loss: Loss, progress: Progress, elapsed: float
 ) -> Float[Tensor, ""]:
     """The loss and gradients of a step; halves the micro-batch for good when the GPU is out of memory."""
-    cast = autocast(learner.device, precision)
     while True:
         try:
             parts = batches.parts(progress.step, progress.micro)
-            return accumulate(learner.model, parts, loss, elapsed, cast)
+            return accumulate(learner.model, parts, loss, elapsed)
         except torch.cuda.OutOfMemoryError:
             progress.micro = halved(progress.micro, batches.size)
         learner.optimizer.zero_grad(set_to_none=True)
@@ -161,18 +156,12 @@ def backpropagate(
 
 
 def accumulate(
-    model: nn.Module,
-    parts: Iterable[tuple[Batch, int]],
-    loss: Loss,
-    elapsed: float,
-    cast: AbstractContextManager,
+    model: nn.Module, parts: Iterable[tuple[Batch, int]], loss: Loss, elapsed: float
 ) -> Float[Tensor, ""]:
     """Sum over batches of the mean loss over their items, its gradient added up over micro-batches."""
     total = 0.0
     for batch, items in parts:
-        with cast:
-            losses = loss(model, batch, elapsed)
-        value = losses.sum() / items
+        value = loss(model, batch, elapsed).sum() / items
         value.backward()
         total += value.detach()
     return total
