@@ -18,7 +18,7 @@ DOORS = {  # package -> packages that it may import from, beside itself and the 
     "inputs": {"components", "model"},
     "tasks": set(),
     "model": {"components"},
-    "training": {"components", "inputs", "model", "tasks"},
+    "training": {"components", "data", "inputs", "model", "tasks"},
     "pretraining": {"data", "inputs"},
     "report": {"plan", "tasks"},
 }

@@ -41,7 +41,8 @@ from tailprompt.model.weights import load_trained
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Task
-from tailprompt.training.loop import PRECISIONS, predict
+from tailprompt.training.batches import predict
+from tailprompt.training.precision import PRECISIONS
 
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 HINT = "state its encoding with --encoding"

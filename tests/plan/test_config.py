@@ -354,8 +354,8 @@ def test_schemas_name_what_the_code_has(schema, place, file, name):
         ("norm", "model/heads.py", "NORMS"),
         ("loss", "training/losses.py", "LOSSES"),
         ("sampler", "training/samplers.py", "SAMPLERS"),
-        ("optimizer", "training/loop.py", "OPTIMIZERS"),
-        ("schedule", "training/loop.py", "SCHEDULES"),
+        ("optimizer", "training/optimizers.py", "OPTIMIZERS"),
+        ("schedule", "training/schedules.py", "SCHEDULES"),
         ("augment", "inputs/images.py", "AUGMENTATIONS"),
     ],
 )
@@ -366,7 +366,7 @@ def test_components_are_what_the_code_has(slot, file, name):
 @pytest.mark.parametrize(
     "key, file, name",
     [
-        ("precision", "training/loop.py", "PRECISIONS"),
+        ("precision", "training/precision.py", "PRECISIONS"),
         ("activation", "model/heads.py", "ACTIVATIONS"),
     ],
 )

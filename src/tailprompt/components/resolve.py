@@ -75,7 +75,7 @@ def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
 
 
 def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
-    """The settings of a run by what is given, by key or slot.key, and by defaults; what is not read is left out."""
+    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
     lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
     return flat(composed(lookup, reads=reads, trains=trains)[1])
 

@@ -68,7 +68,8 @@ def settings_schema() -> dict:
     """
     properties = property_schema()
     of_data = sorted({each.name for _, _, each in every(Run) if each.of_data})
-    in_place = f"{', '.join(of_data)} stands in a data set's row, features and vectors follow from tables and figures"
+    data = f"{', '.join(of_data)} stands in a data set's row"
+    in_place = f"{data}, features and vectors follow from tables and figures"
     row = {
         "title": {"type": "string"},
         "backbone": {
@@ -81,7 +82,8 @@ def settings_schema() -> dict:
     method = {"not": {"enum": elsewhere}, "description": f"a setting of a method: {in_place}"}
     shared = {
         "not": {"enum": [*row, "start", *elsewhere]},
-        "description": f"a setting for this place: title, start and backbone stand in a method's row, {in_place}",
+        "description": "a setting for this place: title, start and backbone stand in a method's row, "
+        f"{in_place}",
     }
     return {
         "$defs": {

@@ -1,4 +1,4 @@
-"""The settings of a run: what each layer of the configuration says, and which of it the run's components read."""
+"""The settings of a run: what each layer of the configuration says, and what of it the components read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Resolved:
 
 
 def settings(config: dict, point: Point) -> dict:
-    """All that training a point needs to know, flat, and the `features` and `vectors` that figures ask for."""
+    """All that training a point needs to know, flat, and the `features` and `vectors` of figures."""
     return resolved(config, point).settings | extras(config, point)
 
 
@@ -98,7 +98,7 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
 
 
 def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, object]:
-    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all that read it."""
+    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all."""
     for layer in reversed(layers):
         for name in (f"{slot}.{key}", key):
             if name in layer.values:
@@ -147,9 +147,7 @@ def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: 
             continue
         key = idle[0]
         if key in named_after or key.rpartition(".")[2] not in keys():
-            raise BadInput(
-                f"'{point.method}': no setting {known(idle)}; known: {known(keys())}"
-            )
+            raise BadInput(f"'{point.method}': no setting {known(idle)}; known: {known(keys())}")
         where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
         what = f"data set '{point.dataset}' is {reads}"
         raise BadInput(f"'{point.method}': {key}{where} {where_read(key)}; {what}")

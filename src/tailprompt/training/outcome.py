@@ -16,7 +16,8 @@ from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.images import Images
 from tailprompt.model.compose import Model
 from tailprompt.tasks.task import Task
-from tailprompt.training.loop import Progress, predict
+from tailprompt.training.batches import predict
+from tailprompt.training.state import Progress
 
 
 @torch.no_grad()
