@@ -165,15 +165,16 @@ def property_schema() -> dict[str, dict]:
 
 
 def documented() -> list[dict[str, str]]:
-    """A row for every setting: where it is chosen, who reads it, its default and what it is."""
+    """A row for every setting: what reads it, its default (of each input, where they differ), its meaning."""
     rows = []
     for slot, owner, each in every(Run):
         if each.kind == "part":
             continue
-        default = "" if each.default is ABSENT else str(each.default)
+        every_run = "runs on images" if "input" in each.when else "every run"
+        others = [f"{name} on {reads}s" for reads, name in (each.others or {}).items()]
+        default = "" if each.default is ABSENT else ", ".join([str(each.default), *others])
         names = f" ({', '.join(each.options)})" if each.kind == "choice" else ""
-        rows.append(
-            {"component": f"{slot}: {owner}" if slot else "every run", "key": each.name,
-             "default": default, "meaning": f"{each.says}{names}"}
-        )  # fmt: skip
-    return [dict(row) for row in dict.fromkeys(tuple(row.items()) for row in rows)]
+        component = f"{slot}: {owner}" if slot else every_run
+        rows.append((component, each.name, default, f"{each.says}{names}".strip()))
+    keys = ("component", "setting", "default", "meaning")
+    return [dict(zip(keys, row, strict=True)) for row in dict.fromkeys(rows)]

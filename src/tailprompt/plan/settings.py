@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tailprompt.components.declare import ABSENT
 from tailprompt.components.resolve import composed, flat, keys, where_read
@@ -22,13 +22,18 @@ OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
 class Layer:
     """Values that some place of the configuration gives, by key or slot.key. place: the keys that lead there.
 
-    chosen: they are for this method alone, so that each must be read.
+    chosen: they are for this method alone, so that each must be read. elsewhere: places of single keys.
     """
 
     name: str
     place: tuple[str, ...]
     values: dict
     chosen: bool = False
+    elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def place_of(self, key: str) -> tuple[str, ...]:
+        """Where a key of it stands."""
+        return self.elsewhere.get(key, (*self.place, key))
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
     here = protocol.get("datasets", {}).get(name, {})
     there = protocol.get("cells", {}).get(name, {}).get(base, {})
     return [
-        Layer("data set", ("datasets", name), data_settings(config, dataset)),
+        data_layer(config, dataset),
         Layer("protocol", (*under, "settings"), protocol["settings"]),
         Layer("backbone", ("backbones", point.backbone, "settings"), backbone),
         Layer("method", ("methods", base), row, chosen=True),
@@ -106,19 +111,18 @@ def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, objec
     return None, ABSENT
 
 
-def data_settings(config: dict, row: dict) -> dict:
+def data_layer(config: dict, row: dict) -> Layer:
     """What a data set's row says of its texts; a template or length that it leaves out is its language's."""
+    place, language = ("datasets", row["name"]), row["language"]
     if kind_of(row) == "image":
-        return {}
-    usual = config["languages"].get(row["language"], {})
-    template = "template_with_pair" if form_of(row) == "spc" else "template"
-    made = {
-        "template": usual.get(template),
-        "max_length": usual.get("max_length"),
-        "language": row["language"],
-    }
+        return Layer("data set", place, {})
     stated = {key: row[key] for key in ("template", "max_length", "verbalizer") if row.get(key) is not None}
-    return {key: value for key, value in {**made, **stated}.items() if value is not None}
+    usual = config["languages"].get(language, {})
+    template = "template_with_pair" if form_of(row) == "spc" else "template"
+    left = {"template": usual.get(template), "max_length": usual.get("max_length")}
+    made = {key: value for key, value in left.items() if value is not None and key not in stated}
+    elsewhere = {key: ("languages", language, template if key == "template" else key) for key in made}
+    return Layer("data set", place, {"language": language, **made, **stated}, elsewhere=elsewhere)
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:
