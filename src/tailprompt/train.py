@@ -27,7 +27,7 @@ from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import json_object, keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
 from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.inputs.examples import examples_of, token_ids, word_ids
 from tailprompt.inputs.images import Images
 from tailprompt.model import backbones
 from tailprompt.model.backbones import VisionBackbone
@@ -157,7 +157,9 @@ def begun_model(
     """The model of a run as it begins: with the weights of the run at `start`, where there is one."""
     source = settings.get("verbalizer") or f"class names of {prepared.path}"
     words = word_ids(prepared.words, backbone, settings, source=source)
-    texts = () if isinstance(backbone, VisionBackbone) else prepared.parts["train"]["text"].tolist()
+    texts = (
+        () if isinstance(backbone, VisionBackbone) else token_ids(prepared.parts["train"]["text"], backbone)
+    )
     model = compose(backbone, settings, words=words, texts=texts)
     if start:
         load_trained(model, start, new=model.new(tuned=tuned(start)))

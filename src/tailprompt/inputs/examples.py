@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from tailprompt.inputs import formats, images
+from tailprompt.inputs import images
 from tailprompt.inputs.encode import Examples, encode, encode_words
 from tailprompt.inputs.images import VIEWS, VIEWS_IN_TRAINING, Images
-from tailprompt.inputs.patterns import pattern_of
-from tailprompt.inputs.template import template_of
+from tailprompt.inputs.layouts import tokenize
+from tailprompt.inputs.templates import template_of
 from tailprompt.model.backbones import Backbone, VisionBackbone
 
 
@@ -38,29 +39,22 @@ def encode_rows(
 
     words: each class's word, which formatted rows may show as options.
     """
-    positions = backbone.positions - settings.get("soft_length", 0)
-    if settings["input"] == "formatted":
-        language = settings["language"]
-        return formats.encode(
-            table,
-            backbone.tokenizer,
-            pattern=pattern_of(settings["pattern"], language, settings["form"]),
-            language=language,
-            words=words or {},
-            max_length=settings["max_length"],
-            positions=positions,
-        )
     return encode(
-        table["text"].tolist(),
-        table["pair"].tolist() if "pair" in table else None,
-        table["label"].tolist(),
-        table["id"].tolist(),
+        table,
         backbone.tokenizer,
         input=settings["input"],
-        template=template_of(settings),
+        template=template_in(settings),
+        language=settings.get("language"),
+        words=words,
         max_length=settings["max_length"],
-        positions=positions,
+        positions=backbone.positions,
+        soft_length=settings.get("soft_length", 0),
     )
+
+
+def template_in(settings: dict) -> str | None:
+    """What a run's input puts a text into; plain input has no template."""
+    return None if settings["input"] == "plain" else template_of(settings)
 
 
 def view_rows(
@@ -90,8 +84,15 @@ def word_ids(
     """Token ids of each class's word where the head reads words, else of nothing."""
     if settings["head"] != "verbalizer":
         return [[] for _ in words]
-    if settings["input"] != "formatted":
-        return encode_words(words, backbone.tokenizer, source=source)
-    language = settings["language"]
-    pattern = pattern_of(settings["pattern"], language, settings["form"])
-    return formats.answer_ids(words, backbone.tokenizer, pattern=pattern, language=language, source=source)
+    return encode_words(
+        words,
+        backbone.tokenizer,
+        template=template_in(settings),
+        language=settings.get("language"),
+        source=source,
+    )
+
+
+def token_ids(texts: pd.Series, backbone: Backbone) -> Iterator[list[int]]:
+    """Token ids of texts, which are tokenised once the first is asked for."""
+    yield from tokenize(backbone.tokenizer, texts.tolist())

@@ -6,7 +6,7 @@ writes and reads what it learned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -178,11 +178,12 @@ def compose(
     settings: dict,
     *,
     words: list[list[int]],
-    texts: Sequence[str] | None = None,
+    texts: Iterable[Sequence[int]] | None = None,
 ) -> Model | ImageModel:
     """The model of a run's settings. words: token ids of each class's word, of images empty.
 
-    texts: of training, where a soft prompt may begin with words of them; None where one will be loaded.
+    texts: token ids of those of training, of which a soft prompt may begin with words; None where a prompt
+    will be loaded.
     """
     norms = {"eta": settings["eta"], "eta_bias": settings["eta_bias"]}
     if isinstance(backbone, VisionBackbone):
@@ -198,21 +199,21 @@ def compose(
 
 
 def full(
-    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Iterable[Sequence[int]] | None
 ) -> nn.Module:
     """The body, of which every parameter learns."""
     return backbone.body.requires_grad_(True)
 
 
 def frozen(
-    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Iterable[Sequence[int]] | None
 ) -> nn.Module:
     """The body, of which none does: only the head learns (a linear probe)."""
     return backbone.body.requires_grad_(False)
 
 
 def soft_prompted(
-    backbone: Backbone, settings: dict, words: list[list[int]], texts: Sequence[str] | None
+    backbone: Backbone, settings: dict, words: list[list[int]], texts: Iterable[Sequence[int]] | None
 ) -> SoftPrompted:
     """The frozen body behind a first soft prompt, which alone learns."""
     prompt = soft_prompt(

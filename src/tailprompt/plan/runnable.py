@@ -13,8 +13,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, reading
-from tailprompt.inputs.patterns import has_choices, letters_of, pattern_of
-from tailprompt.inputs.template import pieces, template_of
+from tailprompt.inputs.templates import has_choices, letters_of, pieces, template_named, template_of
 from tailprompt.model import limits as tuning
 from tailprompt.plan import blocks
 from tailprompt.plan import settings as plan
@@ -170,7 +169,7 @@ def check_letters(settings: dict, words: Path | None, where: str) -> None:
 def pattern_in(settings: dict, where: str) -> str:
     """A run's pattern in its language and for its form; raises BadInput where there is none."""
     try:
-        return pattern_of(settings["pattern"], settings["language"], settings["form"])
+        return template_named(settings["pattern"], settings["language"], settings["form"])
     except BadInput as wrong:
         raise BadInput(f"{where} {wrong}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -12,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
 from tailprompt.errors import BadInput, named
-from tailprompt.inputs.encode import tokenize
 
 Prompt = Float[Tensor, "length width"]
 FREQUENT = 1000  # words that `top_words` draws from (PPT Table 2)
@@ -70,15 +69,15 @@ def soft_prompt(
     tokenizer: PreTrainedTokenizerBase,
     *,
     words: Sequence[Sequence[int]],
-    texts: Sequence[str] = (),
+    texts: Iterable[Sequence[int]] = (),
     scale: float = 1.0,
 ) -> Prompt:
     """A first prompt in the space of the input embeddings, drawn with torch's default generator.
 
     init: normal (deviation of the embeddings; the paper names none), or embeddings of real words (PPT Table
     2): of any in the vocabulary, of its first thousand words (`top_words`: vocabularies are in the order of
-    frequency), of the answers' tokens in turn (`label_words`; words: their ids), of words in `texts`
-    (`task_words`); or as_released, one vector of deviation 0.001 over `scale` for all.
+    frequency), of the answers' tokens in turn (`label_words`; words: their ids), of the training texts'
+    tokens (`task_words`; texts: their ids); or as_released, one vector of deviation 0.001 over `scale`.
     """
     embedding = embedding.detach().float().cpu()
     if init == "normal":
@@ -112,7 +111,7 @@ def label_words(tokenizer, words, texts) -> list[int]:
 
 def task_words(tokenizer, words, texts) -> list[int]:
     """The tokens of words in the training texts, as often as they are there."""
-    counts = Counter(token for ids in tokenize(tokenizer, texts) for token in ids)
+    counts = Counter(token for ids in texts for token in ids)
     return [token for token in vocabulary(tokenizer, words, texts) for _ in range(counts[token])]
 
 
