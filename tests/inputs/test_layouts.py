@@ -132,6 +132,11 @@ def test_a_template_may_be_written_out(t5):
     assert found == [*t5.tokenize("Just"), "<extra_id_0>", "!", *t5.tokenize("the film is good")]
 
 
+def test_an_unknown_word_of_a_template_keeps_its_place(bert):
+    found, _ = tokens(bert, "𐎀 it was {mask} . {text}", table("ssc"))
+    assert found[:5] == ["[CLS]", "[UNK]", "it", "was", "[MASK]"]
+
+
 def published():
     """T5's own tokenizer, where it is in the Hugging Face cache."""
     try:

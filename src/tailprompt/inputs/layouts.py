@@ -122,8 +122,10 @@ def bare(tokenizer: PreTrainedTokenizerBase, piece: str) -> list[int]:
 
 def spoken(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Ids of texts, without the space that SentencePiece puts before Chinese as a piece of its own."""
-    space = tokenizer.convert_tokens_to_ids(SPACE)
-    return [ids[1:] if ids[:1] == [space] and len(ids) > 1 else ids for ids in tokenize(tokenizer, texts)]
+    every, space = tokenize(tokenizer, texts), tokenizer.convert_tokens_to_ids(SPACE)
+    if space == tokenizer.unk_token_id:  # no SentencePiece
+        return every
+    return [ids[1:] if ids[:1] == [space] and len(ids) > 1 else ids for ids in every]
 
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
