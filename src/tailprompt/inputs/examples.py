@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from tailprompt.inputs import images
 from tailprompt.inputs.encode import Examples, encode, encode_words
-from tailprompt.inputs.images import VIEWS, VIEWS_IN_TRAINING, Images
+from tailprompt.inputs.images import VIEWS, VIEWS_IN_TRAINING, Images, image_examples
 from tailprompt.inputs.layouts import tokenize
 from tailprompt.inputs.templates import template_of
 from tailprompt.model.backbones import Backbone, VisionBackbone
@@ -62,7 +61,7 @@ def view_rows(
 ) -> Images:
     """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
     wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
-    return images.read(
+    return image_examples(
         pixels,
         table,
         training=training,
