@@ -133,7 +133,8 @@ def trained(*options, point="a/b/c/d/1", settings="{}"):
 
 def tokens(tokenizer, **changes):
     form = {"input": "prompted", "template": "{text} {mask}", "max_length": 16, "positions": 512, **changes}
-    return encode(["some text"], None, [0], ["row"], tokenizer, **form)
+    row = pd.DataFrame({"id": ["row"], "text": ["some text"], "label": [0]})
+    return encode(row, tokenizer, **form)
 
 
 def picture(folder, name):
@@ -327,7 +328,7 @@ TABLE = {
     ),
     "classes of the same words": (
         lambda _, tokenizer: encode_words({"os": "game", "fun": "game"}, tokenizer, source="words.csv"),
-        r"words\.csv: classes 'os' and 'fun' have words of the same tokens",
+        r"words\.csv: classes 'os' and 'fun' are scored by the same tokens",
     ),
     "a place that cannot be written": (
         lambda folder, _: under_a_file(folder),

@@ -14,7 +14,7 @@ from tailprompt.data import imagenet as shifted
 from tailprompt.data import table as data
 from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
-from tailprompt.inputs.template import pieces
+from tailprompt.inputs.templates import pieces
 from tailprompt.plan.rows import dataset_row
 from tailprompt.plan.schemas import read
 from tailprompt.prepare import main

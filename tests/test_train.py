@@ -207,7 +207,7 @@ def test_tau_rescales_what_is_written(tmp_path):
     [
         ("cls-tanh", {"max_length": 600}, "a,b,c", "max_length 600 is more than"),
         ("prompt", {"template": "{text} {mask} {mask}"}, "a,b,c", "needs {text} and {mask} once"),
-        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' have words of the same tokens"),
+        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' are scored by the same tokens"),
         ("prompt", {}, "a,𐎀,c", r"words\.csv: the word '𐎀' of class 'sport' has no token"),
     ],
 )

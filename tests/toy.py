@@ -11,7 +11,7 @@ from conftest import ROW
 
 from tailprompt.components.resolve import completed
 from tailprompt.data import table as data
-from tailprompt.inputs.patterns import pattern_of
+from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.train import train
@@ -64,7 +64,7 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) 
     merged = {**given, **own, **asked}
     if "{" not in (name := merged.get("template", "{")):
         known = name != "as_released"
-        merged["template"] = pattern_of(name, merged["language"], form) if known else given["template"]
+        merged["template"] = template_named(name, merged["language"], form) if known else given["template"]
     made = completed(merged, reads=reads)
     assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
     return made | {key: changes[key] for key in changes.keys() - asked.keys()}

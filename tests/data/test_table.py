@@ -16,7 +16,6 @@ from tailprompt.data import glee as longtail
 from tailprompt.data import splits
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
-from tailprompt.inputs.template import pieces
 
 ROW = {"name": "mine", "language": "en"}
 
@@ -400,38 +399,6 @@ def test_labels_that_differ_in_case_are_two_classes_where_a_verbalizer_names_bot
     assert data.load(ROW, {"all": path}, words=words(tmp_path, [("us", "we"), ("US", "America")]))[1] == [
         "us",
         "US",
-    ]
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{text} is.",
-        "{mask}",
-        "{text} {mask} {mask}",
-        "{text} {pair} {mask}",
-        "{text} {masks}",
-        "{text {mask}",
-        "{text} {text} {mask}",
-        "{text!r} {mask}",
-        "{text:>10} {mask}",
-        "{text[0]} {mask}",
-        "{text} {mask} {}",
-        "text} {mask}",
-        "",
-    ],
-)
-def test_a_template_needs_the_text_and_one_mask_and_knows_no_other_names(template):
-    with pytest.raises(BadInput, match="template"):
-        pieces(template, paired=False)
-
-
-def test_a_template_may_name_the_pair_where_there_is_one():
-    assert pieces("{pair} {text} {mask}.", paired=True) == [
-        ("", "pair"),
-        (" ", "text"),
-        (" ", "mask"),
-        (".", None),
     ]
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.examples import encode_rows, word_ids
+from tailprompt.inputs.examples import encode_rows, token_ids, word_ids
 from tailprompt.model import backbones, placement
 from tailprompt.model.compose import compose
 from tailprompt.plan.points import Point
@@ -45,7 +45,7 @@ def composed(row=ROW, device=CPU, **changes):
     settings = SETTINGS | changes
     backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
     words = word_ids(WORDS, backbone, settings)
-    model = compose(backbone, settings, words=words, texts=TABLE["text"].tolist()).to(device)
+    model = compose(backbone, settings, words=words, texts=token_ids(TABLE["text"], backbone)).to(device)
     return model, encode_rows(TABLE, backbone, settings, words=WORDS).to(device)
 
 

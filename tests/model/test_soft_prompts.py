@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.examples import encode_rows, word_ids
+from tailprompt.inputs.examples import encode_rows, token_ids, word_ids
 from tailprompt.model import backbones
 from tailprompt.model.compose import NEVER, compose
 from tailprompt.model.tuners.soft import FREQUENT, SoftPrompted, soft_prompt, top_words
@@ -34,7 +34,7 @@ def backbone(request):
 def composed(backbone, **changes):
     settings = SETTINGS | changes
     words = word_ids(WORDS, backbone, settings)
-    model = compose(backbone, settings, words=words, texts=TABLE["text"].tolist())
+    model = compose(backbone, settings, words=words, texts=token_ids(TABLE["text"], backbone))
     return model, encode_rows(TABLE, backbone, settings, words=WORDS)
 
 
@@ -133,9 +133,8 @@ def test_a_prompt_starts_where_its_init_says(backbone, init):
     table = backbone.body.get_input_embeddings().weight.detach()
     words = [[10, 11], [12]]
     torch.manual_seed(3)
-    prompt = soft_prompt(
-        init, 8, table, backbone.tokenizer, words=words, texts=list(TABLE["text"]), scale=100.0
-    )
+    texts = token_ids(TABLE["text"], backbone)
+    prompt = soft_prompt(init, 8, table, backbone.tokenizer, words=words, texts=texts, scale=100.0)
     assert prompt.shape == (8, table.shape[1]) and prompt.isfinite().all()
     rows = [(table == vector).all(1).any() for vector in prompt]
     assert all(rows) == (init not in ("normal", "as_released"))

@@ -4,12 +4,12 @@ import jaxtyping
 import pytest
 import timm
 import torch
+from tailprompt.model.tuners.vision import prompted
 from tiny_vit import DEPTH, SETTINGS, WIDTH, images, vit
 from torch.nn import functional as F
 
 from tailprompt.errors import BadInput
 from tailprompt.model import limits as tuning
-from tailprompt.model.tuners.vision import prompted
 from tailprompt.plan.schemas import read
 
 GROUPED = {"tuner": "group_prompts", "length": 3, "pool": 5, "shared_blocks": 2}

@@ -29,7 +29,7 @@ from tailprompt.data.unlabelled import (
     load_unified_choice,
 )
 from tailprompt.errors import BadInput, known, named
-from tailprompt.inputs.template import pieces
+from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]

@@ -126,7 +126,7 @@ def space(device: torch.device) -> int:
     return torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else IN_MEMORY
 
 
-def read(
+def image_examples(
     pixels: Path,
     table: pd.DataFrame,
     *,
@@ -159,26 +159,26 @@ def read(
         raise BadInput(f"{pixels} has {len(file)} images, but row {rows.max()} is asked for; make it again")
     check_views(views, test_zoom, size)
     change = named(AUGMENTATIONS, augment, "augment")
-    learned = partial(learned_from, change=change, crop_scale=crop_scale, flip=flip)
-    shown = partial(judged_by, test_zoom=test_zoom, views=views)
+    in_training = partial(training_views, change=change, crop_scale=crop_scale, flip=flip)
+    in_evaluation = partial(evaluation_views, test_zoom=test_zoom, views=views)
     return Images(
         file=file,
         rows=rows,
         labels=torch.from_numpy(table["label"].to_numpy(np.int64, copy=True)),
         names=list(table["id"]),
-        view=partial(learned if training else shown, size=size, mean=mean, std=std),
+        view=partial(in_training if training else in_evaluation, size=size, mean=mean, std=std),
         mixup=mixup if training else 0.0,
         tokens=tokens * (1 if training else views),
     )
 
 
-def learned_from(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
+def training_views(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
     """Views for training."""
     changed = change(pixels, size, crop_scale)
     return normalised(random_flip(changed) if flip else changed, mean, std)
 
 
-def judged_by(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
+def evaluation_views(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
     """Views for evaluation, [batch, 3, size, size] or [batch, 5, 3, size, size]."""
     whole = resized(pixels, round(test_zoom * size))
     return normalised(five_crops(whole, size) if views == 5 else center_crop(whole, size), mean, std)
