@@ -79,7 +79,7 @@ def encode(
     if max_length > positions:
         raise BadInput(
             f"max_length {max_length} is more than the {positions} positions of the backbone beside its soft "
-            "prompt; lower it, or soft_length"
+            "prompt; lower it, or length"
         )
     if "pair" in table and "choices" in table and "{pair}" not in pattern:
         pattern = pattern.replace("{text}", "{text} ; {pair}")  # a passage and a question (code of PPT)
