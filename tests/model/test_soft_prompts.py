@@ -1,6 +1,5 @@
 """Soft prompts on frozen T5s and masked language models: what learns, what does not, where they start."""
 
-
 import pandas as pd
 import pytest
 import torch
