@@ -12,6 +12,8 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
+from tailprompt.components.resolve import run_of
+from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.inputs import encode
@@ -19,7 +21,7 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.train import choose_tau, class_words, judge_of
+from tailprompt.train import choose_tau, class_words, scorer_of
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
-    assert about(made)["dev"] == judge_of(CLASSIFICATION, about(made)["classes"])(
+    assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made)["classes"])(
         torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
     )
 
@@ -125,9 +127,9 @@ def test_a_frozen_body_stays_as_it_was_to_the_bit_and_is_not_written(tmp_path):
     seen = {}
     real = toy.train.__globals__["write_weights"]
 
-    def spy(path, model, settings):
-        seen.update({name: value.clone() for name, value in model.body.state_dict().items()})
-        real(path, model, settings)
+    def spy(path, model, **told):
+        seen.update({name: value.clone() for name, value in model.body.pretrained.state_dict().items()})
+        real(path, model, **told)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(toy.train.__globals__, "write_weights", spy)
@@ -145,7 +147,7 @@ def test_without_keep_only_the_head_is_written_and_with_keep_all(made, tmp_path)
 
 @pytest.mark.parametrize("method", toy.TEXTS)
 def test_every_method_trains_and_scores_every_class(tmp_path, method):
-    folder = toy.run(tmp_path, method, epochs=1, template_as_released="{text} {mask} news .")
+    folder = toy.run(tmp_path, method, epochs=1)
     assert about(folder)["steps"] == 2
     assert toy.scores(folder)[[0, 1, 2]].notna().all(axis=None)
     assert load_file(folder / "weights.safetensors")["class_vectors"].shape == (3, 16)
@@ -163,7 +165,7 @@ def test_fine_tuning_begins_from_a_linear_probe_whose_body_is_the_checkpoints(tm
     fine = toy.run(tmp_path, "finetune", start=probe, keep=True)
     still = toy.run(tmp_path, "finetune@lr=1e-12", start=probe, lr=1e-12)
     before, kept = backbones.load(ROW).body.state_dict(), load_file(fine / "weights.safetensors")
-    assert any(not torch.equal(value, kept[f"body.{name}"]) for name, value in before.items())
+    assert any(not torch.equal(value, kept[f"body.pretrained.{name}"]) for name, value in before.items())
     first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (probe, still))
     assert (first - second).abs().max(axis=None) < 1e-2
 
@@ -176,6 +178,12 @@ def test_a_run_cannot_begin_from_a_head_alone_or_another_head(made, tmp_path):
         toy.run(tmp_path, "prompt", start=made)
 
 
+def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tuned_one(tmp_path):
+    head = toy.run(tmp_path, "cls-tanh", epochs=1)
+    with pytest.raises(BadInput, match="holds the head without its body; set keep: true .*cls-tanh"):
+        toy.run(tmp_path, "cls-tanh@tuner=frozen", tuner="frozen", start=head)
+
+
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
     class Head(torch.nn.Module):
         def class_vectors(self):
@@ -186,9 +194,11 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
 
     model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
-    judge = judge_of(CLASSIFICATION, ["a", "b"])
-    assert choose_tau(model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}, judge) == 1.0
-    assert choose_tau(model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}, judge) == 0.0
+    scorer = scorer_of(CLASSIFICATION, ["a", "b"])
+    run = run_of(toy.settings("", tau=[0.0, 1.0, 1.2], select="f1"))
+    assert choose_tau(model, logits, labels, run, scorer) == 1.0
+    run = run_of(toy.settings("", tau=[0.0, 0.1], select="accuracy"))
+    assert choose_tau(model, logits, labels * 0, run, scorer) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):
@@ -223,7 +233,8 @@ def test_what_is_wrong_shows_before_a_text_is_encoded_or_a_card_used(
     for target in (encode, "build"), (torch.nn.Module, "to"):
         monkeypatch.setattr(*target, never)
     with pytest.raises(BadInput, match=says):
-        toy.run(tmp_path, method, verbalizer=str(path), **changes)
+        read = {"verbalizer": str(path)} if method == "prompt" else {}
+        toy.run(tmp_path, method, **read, **changes)
 
 
 def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
@@ -236,13 +247,13 @@ def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
 
 
 def test_a_linear_head_takes_classes_without_words(tmp_path):
-    path = tmp_path / "words.csv"
-    path.write_text("label,words\nmusic,a\nsport,a\nlaw,𐎀\n", "utf-8")
-    folder = toy.run(tmp_path, "cls-tanh", verbalizer=str(path), keep=True, epochs=1)
+    classes = ["a", "A", "𐎀"]  # alike to the backbone, and unknown to it
+    data.write(toy.table(), classes, tmp_path / "data/toy.parquet", sources={})
+    folder = toy.run(tmp_path, "cls-tanh", keep=True, epochs=1)
     (tmp_path / "rows.csv").write_text("text\nsong\n")
     out = tmp_path / "out.csv"
     predict_file(folder, tmp_path / "rows.csv", out, text="text", pair=None, encoding="utf-8", device="cpu")
-    assert set(pd.read_csv(out).prediction) <= set(toy.WORDS)
+    assert set(pd.read_csv(out).prediction) <= set(classes)
 
 
 def test_a_verbalizer_that_lacks_a_class_is_refused(tmp_path):

@@ -145,7 +145,7 @@ def begun_model(
     before = bool(start) and tuned(start)
     if start:
         lacking = need_not_hold(model, tuned=before)
-        load_trained(model, start, lacking=lacking, hint=hint(start))
+        load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start))
     return model, before or learns_whole(model)
 
 

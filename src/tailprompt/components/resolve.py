@@ -82,7 +82,6 @@ def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, obje
 
 def run_of(settings: dict) -> Run:
     """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
-    reads = named(options("input"), settings.get("input"), "input").reads
 
     def lookup(slot: str, key: str):
         found = settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
@@ -90,6 +89,7 @@ def run_of(settings: dict) -> Run:
             raise BadInput(f"settings lack {key}")
         return found
 
+    reads = named(options("input"), lookup("", "input"), "input").reads
     return composed(lookup, reads=reads, trains="lr" in settings)[0]
 
 

@@ -85,7 +85,7 @@ class Model(nn.Module):
         there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
         return logits.masked_fill(~there, NEVER)
 
-    def chosen(self, batch: dict[str, Tensor]) -> Int[Tensor, "batch chosen"]:
+    def chosen(self, batch: dict[str, Tensor]) -> Int[Tensor, "batch chosen"] | None:
         """The group prompts of each image, the best first; of its last view, which is the middle."""
         pixels = batch["pixels"]
         return self.body({"pixels": pixels[:, -1] if pixels.ndim == 5 else pixels}).chosen

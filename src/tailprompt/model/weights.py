@@ -66,7 +66,7 @@ def file_of(run: Path) -> Path:
 def load_trained(
     model: Model, run: Path, *, tuned: bool = False, lacking: Collection[str] = (), hint: str = ""
 ) -> None:
-    """Load a run's weights; raises BadInput unless they hold all that this model trains, but `lacking`.
+    """Load a run's weights; raises BadInput unless they hold what this model would (`held`), but `lacking`.
 
     tuned: as in `held`. hint: what to do where they hold the head of a tuned network without the network.
     """
@@ -77,8 +77,9 @@ def load_trained(
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
-    shapes = {name: value.shape for name, value in model.state_dict().items()}
-    absent = held(model, tuned=tuned) - set(weights) - set(lacking)
+    needed = held(model, tuned=tuned)
+    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
+    absent = needed - set(weights) - set(lacking)
     if "body.prompts" in absent:
         wanted = "soft_prompt" if model.body.reads == "text" else "prompts"
         raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: {wanted} in start")
