@@ -308,8 +308,8 @@ def code_of(what, stage, package):
 
     def paths(wildcards):
         kind = block_of(what, wildcards)["kind"]
-        shared = sources(f"tailprompt.{stage}", without=f"tailprompt.{package}")
-        return sorted({*shared, *sources(f"tailprompt.{package}.{kind}")})
+        shared = sources(f"tailprompt.{stage}", without=f"tailprompt.report.{package}")
+        return sorted({*shared, *sources(f"tailprompt.report.{package}.{kind}")})
 
     return paths
 
