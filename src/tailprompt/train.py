@@ -1,8 +1,8 @@
 """Train one run: the data's Parquet and the settings of a point become weights and predictions.
 
-`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --settings JSON
---backbone JSON`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and
-goes on from it.
+`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --asked FILE`, which is of
+`plan.asked`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and goes
+on from it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import json_object, keyed, read_json, sha256, write_json
+from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.examples import examples_of, word_ids
@@ -33,6 +33,7 @@ from tailprompt.model import backbones
 from tailprompt.model.backbones import VisionBackbone
 from tailprompt.model.compose import ImageModel, Model, compose, read_by, rescaled
 from tailprompt.model.weights import file_of, load_trained, tuned, write_weights
+from tailprompt.plan.asked import read_asked
 from tailprompt.plan.points import Point, parse
 from tailprompt.training.loop import Progress, fit, predict
 from tailprompt.training.objective import objective
@@ -84,9 +85,15 @@ class Prepared:
 
 
 def train(
-    root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None
+    root: Path,
+    point: Point,
+    settings: dict,
+    row: dict,
+    device: torch.device,
+    start: Path | None,
+    asked: dict | None = None,
 ) -> None:
-    """Train `point` and write its folder."""
+    """Train `point` and write its folder. asked: what the run is asked, which run.json repeats."""
     folder, begun = root / "runs" / point.path, time.monotonic()
     prepared = read(root / "data" / f"{point.dataset}.parquet", settings)
     torch.manual_seed(point.seed)
@@ -110,7 +117,8 @@ def train(
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, settings)
     write_curve(folder / "curve.csv", progress)
-    about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
+    about = {"point": vars(point), "settings": settings, "backbone": row, **(asked or {})}
+    about |= {"start_sha256": origin, "weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, settings, dev_scores(logits, splits), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
@@ -325,8 +333,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
     parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
-    parser.add_argument("--settings", required=True, help="the run's settings, as JSON")
-    parser.add_argument("--backbone", required=True, help="the backbone's row, as JSON")
+    parser.add_argument("--asked", required=True, type=Path, help="JSON with its settings and backbone's row")
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
@@ -336,12 +343,14 @@ def main() -> None:
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")
     point = point_at(options.point)
-    settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
-    keyed(settings, "--settings", *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
-    row = json_object(options.backbone, "--backbone", "family")
+    asked = read_asked(options.asked)
+    settings = {**asked["settings"], **asked["extras"]}
+    keyed(settings, options.asked, "input", *LOOP, *COST, *AFTER)
+    keyed(settings, options.asked, *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
+    row = keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        train(options.root, point, settings, row, torch.device(device), options.start)
+        train(options.root, point, settings, row, torch.device(device), options.start, asked)
 
 
 if __name__ == "__main__":
