@@ -1,8 +1,8 @@
 """Train one run: the data's Parquet and the settings of a point become weights and predictions.
 
-`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --asked FILE`, which is of
-`plan.asked`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and goes
-on from it.
+`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --asked FILE`: what the
+run is asked, as `plan.asked` writes it. Everything is written whole into the run's folder. A killed run
+leaves `state.pt` there and goes on from it.
 """
 
 from __future__ import annotations

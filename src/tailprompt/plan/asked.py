@@ -1,8 +1,8 @@
 """What a run is asked, in a small file of its own, and whether the run on disk is what is asked.
 
-The process that builds the DAG writes `results/<scale>/asked/<point>.json` where it differs, training reads its
-settings there, and run.json repeats them. A run that agrees with what is asked stands, whatever Snakemake
-remembers; else the file is newer than the run's outputs, so that Snakemake trains it again.
+The process that builds the DAG writes `results/<scale>/asked/<point>.json` where it differs. Training reads
+its settings there, and run.json repeats them. A run that agrees with what is asked stands, whatever Snakemake
+remembers. For any other the file is newer than the run's outputs, so that Snakemake trains it again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Pa
 
 
 def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict | None:
-    """Where a run begins: another run and a digest of what that is asked, or a folder and its files' digests."""
+    """Where a run begins: a run, with a digest of what that is asked, or a folder, with its files' own."""
     if folder := (starting(config, point) or {}).get("folder"):
         files = {name: sha256(root / folder / name) for name in ADAPTER}
         return {"folder": folder, "sha256": files}
@@ -54,7 +54,7 @@ def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict 
 
 
 def weights(config: dict, backbone: str, root: Path = Path(".")) -> dict | None:
-    """Digests of what a backbone's row does not pin: of its own folder's files, or of the recipe that makes it.
+    """Digests of what a backbone's row does not pin: of the files in its folder, or of its recipe.
 
     A file that did not change since the rule `backbone` digested it is not read again.
     """
@@ -119,7 +119,7 @@ def same_start(record: dict, start: Path) -> bool:
 
 
 def differing(record: dict, wanted: dict) -> list[str]:
-    """The keys, `settings.lr`, in which a run.json is not what is asked; more features than asked are none."""
+    """The keys (`settings.lr`) where a run.json is not what is asked; more features than asked are fine."""
     found = []
     for key, value in wanted.items():
         ours = record.get(key)
@@ -149,8 +149,8 @@ def tolerant(file: Path) -> dict | None:
 def write(file: Path, wanted: dict, folder: Path, *, settled: bool) -> None:
     """Make `file` say what a run is asked, and be newer than the outputs in `folder` unless they stand.
 
-    `replaces` is the time of the outputs that are to go. It makes the content another than that of any earlier
-    training, or the checksum that Snakemake keeps of that might tell it that nothing has changed.
+    `replaces` is the time of the outputs that are to go: with it the content is never that of an earlier
+    training, of which Snakemake keeps a checksum that would tell it that nothing has changed.
     """
     times = [(folder / name).stat().st_mtime_ns for name in OUTPUTS if (folder / name).is_file()]
     content = wanted if settled or not times else {**wanted, "replaces": max(times)}
@@ -164,7 +164,7 @@ def write(file: Path, wanted: dict, folder: Path, *, settled: bool) -> None:
 
 
 def read_asked(file: Path, root: Path = Path(".")) -> dict:
-    """What `file` asks, for training; raises BadInput where the words are no longer those of its verbalizer."""
+    """What `file` asks; raises BadInput where its words are no longer those of the verbalizer."""
     wanted = read_json(file, "settings", "extras", "backbone")
     words = keyed(wanted["settings"], file).get("verbalizer")
     if words and wanted.get("verbalizer") != read_words(root / words):
@@ -174,13 +174,12 @@ def read_asked(file: Path, root: Path = Path(".")) -> dict:
 
 
 def check(folder: Path, record: dict) -> None:
-    """Raise BadInput where a run is not what is asked, or its data or weights are no longer those it was made of.
+    """Raise BadInput where a run is not what is asked, or its data are not those that it was trained on.
 
-    folder: the run's, record: its run.json. What is not there, as in results that were brought from elsewhere,
-    is not compared.
+    folder: the run's, record: its run.json. Results that were brought from elsewhere without data, or without
+    what was asked, are not compared with them.
     """
-    root, path = folder.absolute().parents[5], "/".join(folder.absolute().parts[-5:])
-    file = root / "asked" / f"{path}.json"
+    file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
     if wanted := tolerant(file):
         wanted.pop("replaces", None)
         if wrong := differing(record, wanted):
@@ -188,17 +187,27 @@ def check(folder: Path, record: dict) -> None:
                 f"{folder} is not what {file} asks (it differs in {', '.join(wrong)}); run snakemake again, "
                 "which trains it anew"
             )
-    same_data(folder, record, root / "data" / f"{folder.absolute().parts[-3]}.parquet")
-
-
-def same_data(folder: Path, record: dict, table: Path) -> None:
-    """Raise BadInput where a run was trained on other data than `table` holds now."""
-    trained = record.get("data", {}).get("sha256")
-    if trained and table.is_file() and trained != sha256_at(table, table.stat().st_mtime_ns):
+    if not of_data(record, folder):
         raise BadInput(
-            f"{folder} was trained on data that {table} no longer holds; delete that folder to train it again, "
-            "or give the changed data set a name of its own"
+            f"{folder} was trained on data that {data_of(folder)} no longer holds; delete that folder to "
+            "train it again, or give the changed data set a name of its own"
         )
+
+
+def of_data(record: dict, folder: Path) -> bool:
+    """Whether a run was trained on what its data set holds now, as far as both can be told."""
+    trained, table = record.get("data", {}).get("sha256"), data_of(folder)
+    return not (trained and table.is_file()) or trained == sha256_at(table, table.stat().st_mtime_ns)
+
+
+def data_of(folder: Path) -> Path:
+    """The Parquet of the data set of the run in `folder`."""
+    return results_of(folder) / "data" / f"{folder.absolute().parent.parent.name}.parquet"
+
+
+def results_of(folder: Path) -> Path:
+    """The results of the scale that the run in `folder` is of."""
+    return Path(*folder.absolute().parts[:-6])
 
 
 @cache

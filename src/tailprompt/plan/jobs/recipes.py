@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 from tailprompt.errors import named
+from tailprompt.model.folder import files_in
 from tailprompt.plan.asked import tolerant
 from tailprompt.plan.rows import made_in, recipe_row
 
 
 def corpus_named(config: dict, key: str) -> str:
-    """The file or folder in `corpora`; else what Snakemake then says is missing, in the plan, without a traceback."""
+    """The file or folder in `corpora`; else the words that Snakemake then says are a missing file."""
     return (config.get("corpora") or {}).get(key) or f"corpora.{key} (this scale leaves it open: name it)"
 
 
@@ -84,8 +85,8 @@ def card_texts(config: dict, recipe: str) -> dict:
 
 
 def backbone_files(config: dict, backbone: str) -> list[str]:
-    """The checkpoint that a backbone's recipe makes, or the weights in a folder of its own."""
+    """The checkpoint that a backbone's recipe makes, or what is read of a folder of its own."""
     row = named(config["backbones"], backbone, "backbone")
     if "recipe" in row:
         return [f"{made_in(config, row['recipe'])}/model.safetensors"]
-    return [str(file) for file in sorted(Path(row["path"]).glob("*.safetensors"))] if "path" in row else []
+    return [str(file) for file in files_in(Path(row["path"]))] if "path" in row else []

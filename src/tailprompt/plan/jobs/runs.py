@@ -33,7 +33,10 @@ def to_train(config: dict, point: Point) -> dict[str, str | list]:
 def stands(
     config: dict, point: Point, told: dict, weights: dict | None, *, write: bool, root: Path = Path(".")
 ) -> bool:
-    """Whether a run on disk is what is asked of it. write: bring the file that says what is asked up to date."""
+    """Whether a run on disk is what is asked of it.
+
+    write: whether to bring the file that says what is asked up to date.
+    """
     results = root / "results" / config["scale"]
     wanted = asked.asked(config, point, told, weights, root)
     found = asked.stands(wanted, point, results / "runs")
