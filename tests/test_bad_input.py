@@ -127,8 +127,8 @@ def saved_state(path, tensors):
     save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, schedule))
 
 
-def trained(*options, point="a/b/c/d/1", settings="{}"):
-    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}", *options)
+def trained(*options, point="a/b/c/d/1", asked="asked.json"):
+    stage_of(train, "--root", "x", "--point", point, "--asked", str(asked), *options)
 
 
 def tokens(tokenizer, **changes):
@@ -372,13 +372,15 @@ TABLE = {
         lambda *_: trained(point=f"a/b/c/d/{2**32}"),
         "--point a/b/c/d/4294967296: a seed is a number from 0 to 4294967295",
     ),
-    "settings that are none": (
-        lambda *_: trained(settings="[]"),
-        "--settings must be a JSON object, not a list",
+    "an asked file that is none": (
+        lambda folder, _: trained(asked=write(folder / "1.json", "[]")),
+        r"1\.json must be a JSON object, not a list",
     ),
-    "settings that lack most": (
-        lambda *_: trained(settings='{"lr": 1}'),
-        "--settings lacks input; it has lr",
+    "an asked file whose settings lack most": (
+        lambda folder, _: trained(
+            asked=write(folder / "1.json", '{"settings": {"lr": 1}, "extras": {}, "backbone": {}}')
+        ),
+        r"1\.json lacks input; it has lr",
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),

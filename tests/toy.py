@@ -75,6 +75,13 @@ def settings(method: str, **changes) -> dict:
     return told(method, TRAINING, reads="text", **changes)
 
 
+def asked_of(settings: dict, row: dict) -> dict:
+    """What a run is asked: settings, the features and vectors that came among them, a backbone's row."""
+    extras = {key: settings[key] for key in ("features", "vectors") if key in settings}
+    told = {key: value for key, value in settings.items() if key not in extras}
+    return {"settings": told, "extras": extras, "backbone": row}
+
+
 def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pair: bool = False, **changes):
     """Train a method on the made-up data below `root`; returns the run's folder."""
     point = Point("mine", "tiny", "toy", method, seed)
@@ -84,7 +91,7 @@ def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pa
     asked = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, asked, ROW, torch.device("cpu"), start)
+    train(root, point, asked_of(asked, ROW), torch.device("cpu"), start)
     return root / "runs" / point.path
 
 
