@@ -1,4 +1,4 @@
-"""Rows of a table, and the words of its classes, as the input that a run's settings ask for."""
+"""The input that a run's settings ask for, from the rows of a table and the words of its classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def examples_of(
     device: torch.device,
     training: bool,
 ) -> Examples | Images:
-    """A split on the device: texts as token ids, images as views of the file `pixels`."""
+    """A split on the device: texts as token ids, images as views of those in the file `pixels`."""
     if isinstance(backbone, VisionBackbone):
         return view_rows(part, backbone, settings, pixels, training=training).to(device)
     return encode_rows(part, backbone, settings, words=words).to(device)
@@ -80,7 +80,7 @@ def word_ids(
     *,
     source: str = "verbalizer",
 ) -> list[list[int]]:
-    """Token ids of each class's word where the head reads words, else of nothing."""
+    """Token ids of each class's word if the head reads words, otherwise an empty list for each."""
     if settings["head"] != "verbalizer":
         return [[] for _ in words]
     return encode_words(
