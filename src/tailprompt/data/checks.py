@@ -163,16 +163,3 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
             f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "
             "or set absent_classes: true in the data set's row"
         )
-
-
-def canonical(table: pd.DataFrame, classes: list[str], name: str) -> None:
-    """The form every stage reads: id, split, label (class id), and text and perhaps pair, or image."""
-    missing = {"id", "split", "label", "image" if "image" in table else "text"} - set(table)
-    if missing:
-        raise BadInput(f"'{name}' lacks the column {known(missing)}; it has {known(table)}")
-    if not pd.api.types.is_integer_dtype(table["label"]):
-        raise BadInput(f"'{name}': labels are class ids (int64), not {table['label'].dtype}")
-    outside = ~table["label"].between(0, len(classes) - 1)
-    refuse(table, outside, f"'{name}': {{n}} rows have a class id outside 0..{len(classes) - 1} ({{places}})")
-    ids(table, name)
-    splits(table, name)

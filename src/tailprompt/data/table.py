@@ -191,11 +191,6 @@ def read_table(path: str | Path) -> tuple[pd.DataFrame, dict]:
     return arrow.to_pandas(), json.loads(about)
 
 
-def check(table: pd.DataFrame, classes: list[str], name: str) -> None:
-    """Raise BadInput unless the table is canonical."""
-    checks.canonical(table, classes, name)
-
-
 LOADERS = {
     "table": load_table,  # CSV, TSV, JSON Lines, Parquet; GLEE's TSV and FewGLUE's JSON Lines too
     "cmid": load_cmid,
