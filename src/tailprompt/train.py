@@ -84,9 +84,7 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     if getattr(run.head, "head_start", None) == "class_means" and not start:
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    key = json.dumps(
-        [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin], sort_keys=True
-    )
+    same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
     progress = fit_model(

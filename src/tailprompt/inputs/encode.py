@@ -23,7 +23,7 @@ from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 
 @dataclass(frozen=True)
 class Examples:
-    """Token ids of all examples end to end, so that a batch is cut out on the device in a few operations."""
+    """Token ids of all examples end to end, so that a few operations on the device cut out a batch."""
 
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
@@ -34,13 +34,13 @@ class Examples:
     names: Sequence[str]
     pad: int
     truncated: int
-    options: Int[Tensor, " examples"] | None = None  # how many of the classes each may be, where that varies
+    options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def to(self, device: torch.device) -> Examples:
-        """The same with everything but `lengths`, which plans batches, on a device."""
+        """The same examples on a device, except for `lengths`, by which the host plans batches."""
         moved = {
             key: value.to(device)
             for key, value in vars(self).items()
@@ -49,10 +49,10 @@ class Examples:
         return replace(self, **moved)
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
-        """What `batch` will be asked for next; token ids are at hand."""
+        """Nothing: token ids are in memory, so there is nothing to read ahead."""
 
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to the longest of these examples, and their labels."""
+        """Inputs of these examples, padded to the longest, and their labels."""
         device = self.tokens.device
         length = self.lengths[indices]
         column = torch.arange(int(length.max()), device=device)
@@ -162,7 +162,7 @@ def room(layout: Layout, max_length: int, template: str | None) -> int:
 
 
 def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[int], list[int], int, bool]:
-    """Ids, segments and the position read of one example, and whether a text was cut."""
+    """Ids, segments and read position of one example, and whether a text was cut."""
     long = [len(row[slot]) for slot in layout.slots]
     kept = dict(zip(layout.slots, shorten(long, budget), strict=True))
     ids, segments, position = [], [], 0
@@ -176,7 +176,7 @@ def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[
 
 
 def shorten(lengths: Sequence[int], budget: int) -> list[int]:
-    """Lengths after dropping from the longest text, from the later ones of equals (code of GLEE)."""
+    """Lengths after tokens are dropped from the longest text, of equals from the last (code of GLEE)."""
     left = budget
     for done, length in enumerate(sorted(lengths)):
         level, spare = divmod(left, len(lengths) - done)
@@ -190,7 +190,7 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: int) -> Examples:
-    """Rows end to end."""
+    """Built rows as examples, end to end."""
     lengths = torch.tensor([len(ids) for ids, *_ in rows], dtype=torch.long)
     return Examples(
         tokens=torch.tensor([token for ids, *_ in rows for token in ids], dtype=torch.long),

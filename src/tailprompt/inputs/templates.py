@@ -1,4 +1,4 @@
-"""Templates: the words around a text, perhaps a second text and options, and the {mask} that is read.
+"""Templates: words around a text, its {mask}, and perhaps a second text and options.
 
 `pieces` takes a template apart. TEMPLATES holds those of PPT by name, language and form. A form is what a row
 is: a single sentence (ssc), a pair of sentences (spc) or a question with options of its own (mcc).
