@@ -14,11 +14,9 @@ import argparse
 import json
 import platform
 import statistics
-import time
 
 import torch
 import trainer
-from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -32,8 +30,6 @@ from tailprompt.model.compose import compose
 from tailprompt.plan import blocks
 from tailprompt.plan import settings as plan
 from tailprompt.plan.config import load
-from tailprompt.training.loop import fit
-from tailprompt.training.samplers import shuffled
 
 
 def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:
@@ -41,24 +37,7 @@ def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) ->
     backbone = backbones.load(row)
     model = compose(backbone, settings, words=[[token] for token in range(5, 5 + classes)]).to(device)
     examples = encode_rows(rows, backbone, settings).to(device)
-    dev = encode_rows(rows.head(2), backbone, settings).to(device)
-    begun = time.perf_counter()
-    fit(
-        model,
-        examples,
-        dev,
-        loss=lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"),
-        sampler=shuffled,
-        judge=lambda logits, labels: {"f1": 0.0},
-        select="f1",
-        seed=0,
-        lr=1e-4,
-        batch=settings["batch"],
-        epochs=1,
-        patience=1,
-    )
-    trainer.synchronize(device)
-    return time.perf_counter() - begun
+    return trainer.seconds_of_ours(model, examples, device, batch=settings["batch"], lr=1e-4)
 
 
 def trainers(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:

@@ -31,7 +31,7 @@ from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
-from tailprompt.training.state import Progress, save
+from tailprompt.training.state import Learner, Progress, save
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -124,7 +124,7 @@ def saved_state(path, tensors):
     """Write the state from which a killed run goes on."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
     schedule = torch.optim.lr_scheduler.ConstantLR(optimizer)
-    save(path, "key", Progress(), tensors, optimizer, schedule)
+    save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, schedule))
 
 
 def trained(*options, point="a/b/c/d/1", settings="{}"):
@@ -377,7 +377,7 @@ TABLE = {
     ),
     "settings that lack most": (
         lambda *_: trained(settings='{"lr": 1}'),
-        "--settings lacks .*batch.*; it has lr",
+        "--settings lacks input; it has lr",
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),

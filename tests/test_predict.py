@@ -13,6 +13,7 @@ import toy
 from tailprompt import predict
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
+from tailprompt.tasks.classification import CLASSIFICATION
 
 SOFT = {
     "input": "formatted",
@@ -158,7 +159,7 @@ def test_bad_options_are_one_sentence(runs, tmp_path, row, given, words):
 
 def test_columns_of_the_file_stay_and_three_classes_follow(runs, rows):
     made, given = pd.read_csv(run(runs["prompt"], rows)), pd.read_csv(rows)
-    assert made.columns.tolist() == [*given.columns, *(name for names in predict.RANKS for name in names)]
+    assert made.columns.tolist() == [*given.columns, *CLASSIFICATION.shown_as]
     pd.testing.assert_frame_equal(made[given.columns.tolist()], given)
     best = made[["probability", "second_probability", "third_probability"]]
     assert (best.sum(axis=1) - 1).abs().max() < 1e-5 and (best.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)

@@ -134,7 +134,9 @@ def small():
 
 
 def test_the_report_counts_repeats_shared_texts_conflicts_and_absent_classes():
-    about = report.describe(small(), ["a", "b"], {"language": "en"}, dataset="mine", sources={})
+    about = report.describe(
+        small(), ["a", "b"], {"language": "en"}, dataset="mine", task="classification", sources={}
+    )
     assert about["duplicates"] == {"train": 1, "dev": 0, "test": 0}
     assert about["shared"] == {"train,dev": 1, "train,test": 1, "dev,test": 1}
     assert about["conflicts"] == 1 and about["absent"] == {"train": [], "dev": [1], "test": []}

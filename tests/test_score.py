@@ -115,7 +115,7 @@ READERS = [
     ("scores.parquet", lambda root, folder: score.collect(root)),
     (
         "predictions.parquet",
-        lambda root, folder: records.predictions(one(folder), records.report(root, "made")),
+        lambda root, folder: records.statistics(one(folder), records.report(root, "made")),
     ),
     ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("features.parquet", lambda root, folder: vectors(one(folder), 0)),

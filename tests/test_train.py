@@ -14,13 +14,15 @@ from safetensors.torch import load_file
 
 from tailprompt.components.resolve import run_of
 from tailprompt.data import table as data
+from tailprompt.data.prepared import class_words
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.inputs import encode
 from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
-from tailprompt.train import choose_tau, class_words, judge
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.train import choose_tau, scorer_of
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
-    assert about(made)["dev"] == judge(
+    assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made)["classes"])(
         torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
     )
 
@@ -193,10 +195,11 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
 
     model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
+    scorer = scorer_of(CLASSIFICATION, ["a", "b"])
     run = run_of(toy.settings("", tau=[0.0, 1.0, 1.2], select="f1"))
-    assert choose_tau(model, logits, labels, run) == 1.0
+    assert choose_tau(model, logits, labels, run, scorer) == 1.0
     run = run_of(toy.settings("", tau=[0.0, 0.1], select="accuracy"))
-    assert choose_tau(model, logits, labels * 0, run) == 0.0
+    assert choose_tau(model, logits, labels * 0, run, scorer) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):

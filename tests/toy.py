@@ -109,5 +109,5 @@ def interrupted(monkeypatch, *, at: int) -> list[int]:
         return real(*arguments)
 
     monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     return begun

@@ -67,7 +67,10 @@ def prepare(root: Path, dataset: str = "toy", counts: dict[str, tuple[int, ...]]
     decode.decode(told, {}, {}, write_pictures(root / "pictures" / dataset, counts), array, threads=1)
     made, classes, about = data.load_images(told, array.with_suffix(".parquet"))
     data.write(made, classes, table, sources={})
-    write_json(table.with_suffix(".json"), report.describe(made, classes, told, dataset=dataset, **about))
+    write_json(
+        table.with_suffix(".json"),
+        report.describe(made, classes, told, dataset=dataset, task="classification", **about),
+    )
 
 
 def backbone(root: Path, **changes) -> dict:

@@ -10,22 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import time
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
-from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
 from tailprompt.components.resolve import run_of, values
 from tailprompt.components.run import Run
+from tailprompt.components.training import Training
 from tailprompt.data import table as data
-from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.data.prepared import Prepared, class_words
+from tailprompt.errors import BadInput, known, stage
 from tailprompt.files import json_object, keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
 from tailprompt.inputs.encode import Examples
@@ -44,8 +43,12 @@ from tailprompt.model.weights import (
 )
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
-from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.tasks.registry import TASKS, told
+from tailprompt.tasks.task import Task, watched
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
+from tailprompt.training.optimizers import OPTIMIZERS
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -53,23 +56,14 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
+from tailprompt.training.precision import set_precision
 from tailprompt.training.provenance import surroundings
+from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.schedules import SCHEDULES
+from tailprompt.training.state import Progress
 
-
-@dataclass(frozen=True)
-class Prepared:
-    """A prepared data set as a run reads it. words: each class's, in class order."""
-
-    path: Path
-    table: pd.DataFrame
-    classes: list[str]
-    words: dict[str, str]
-
-    @cached_property
-    def parts(self) -> dict[str, pd.DataFrame]:
-        """The rows of each split."""
-        return {split: self.table[self.table["split"] == split] for split in ("train", "dev", "test")}
+Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
 
 
 def train(
@@ -92,16 +86,19 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
-    progress = fit_model(model, splits, prepared.classes, run, point, folder, key)
-    logits, tau = predicted(model, splits, run)
-    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, run))
+    task = TASKS[told(prepared.table)]
+    scorer = scorer_of(task, prepared.classes)
+    progress = fit_model(model, splits, prepared.classes, run, point, folder, key, scorer)
+    logits, tau = predicted(model, splits, run, scorer)
+    prompts = chosen_prompts(model, splits, run)
+    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, settings)
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
     about |= about_data(prepared, splits) | about_size(model) | {"tuned": changed}
-    about |= about_training(progress, run, dev_scores(logits, splits), tau)
+    about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
@@ -132,18 +129,6 @@ def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
         raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
     if rows["train"] and not rows["dev"] and select != "last":
         raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
-
-
-def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
-    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
-    if verbalizer is None:
-        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
-    table = data.read_words(Path(verbalizer))
-    words = dict(zip(table["label"], table["words"], strict=True))
-    missing = [name for name in classes if not words.get(name)]
-    if missing:
-        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
-    return {name: words[name] for name in classes}
 
 
 def begun_model(
@@ -200,6 +185,7 @@ def fit_model(
     point: Point,
     folder: Path,
     key: str,
+    scorer: Scorer,
 ) -> Progress:
     """Run the loop with the run's loss and sampler. key: what a state must say to be gone on from.
 
@@ -210,23 +196,18 @@ def fit_model(
     told = run.training
     others = getattr(run.head, "decoding", None) == "open"  # one column more, of no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
+    sampler = SAMPLERS[told.sampler.name]
+    cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
+    set_precision(run.precision)
     return fit(
         model,
-        splits["train"],
-        splits["dev"],
-        loss=objective(told, counts, scale=model.head.scale, **keys_of(run)),
-        sampler=named(SAMPLERS, told.sampler.name, "sampler"),
-        judge=judge,
-        seed=point.seed,
+        sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=point.seed),
+        of_outputs(cost, device=splits["train"].labels.device, precision=run.precision),
+        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer),
+        schedule_of(told, run.select),
         state=folder / "state.pt",
         key=key,
         label=f"{point.dataset} {point.method} {point.seed}",
-        select=run.select,
-        precision=run.precision,
-        optimizer=told.optimizer.name,
-        schedule=told.schedule.name,
-        **values(told.optimizer),
-        **values(told),
     )
 
 
@@ -237,8 +218,28 @@ def keys_of(run: Run) -> dict:
     return {"key_weight": run.tuner.key_weight, "key_scaled": run.tuner.key_scaled}
 
 
+def schedule_of(told: Training, select: str) -> Schedule:
+    """How a run is trained; optimizer and rate take the keys of their components."""
+    return Schedule(
+        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
+        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
+        lr=told.lr,
+        epochs=told.epochs,
+        patience=told.patience,
+        clip=told.clip,
+        evaluate_every=told.evaluate_every,
+        select=select,
+        check_each_step=True,
+    )
+
+
+def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
+    """The scores on dev, where it has examples."""
+    return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
+
+
 def predicted(
-    model: Model, splits: dict[str, Examples | Images], run: Run
+    model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
 ) -> tuple[dict[str, Tensor], float]:
     """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
     logits = {
@@ -246,81 +247,28 @@ def predicted(
         for split in ("dev", "test")
         if len(splits[split])
     }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run)
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, scorer)
     return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
-def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run) -> float:
+def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
     if len(run.tau) == 1:
         return run.tau[0]
-    scores = [judge(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
+    scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
     return run.tau[int(np.argmax(scores))]
 
 
-def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    predicted = logits.argmax(-1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-    }
+def scorer_of(task: Task, classes: list[str]) -> Scorer:
+    """What gives the scores of logits and labels that training watches on dev."""
+    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
-def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
+def dev_scores(
+    logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
+) -> dict[str, float]:
     """The scores on dev, where there is one."""
-    return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
-
-
-def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
-    """What run.json says of the data."""
-    path, table = prepared.path, prepared.table
-    return {
-        "classes": prepared.classes,
-        "words": prepared.words,
-        "data": {
-            "path": str(path),
-            "sha256": sha256(path),
-            "rows": {split: len(part) for split, part in splits.items()},
-            "pair": "pair" in table,
-            "choices": "choices" in table,
-            **decoding(path, table),
-        },
-        "truncated": {split: part.truncated for split, part in splits.items()},
-    }
-
-
-def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
-    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
-    return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
-
-
-def about_size(model: Model) -> dict[str, int]:
-    """What run.json says of the model: numbers that learn, of them the head's, and all."""
-    return {
-        "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
-        "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
-        "total": sum(value.numel() for value in model.parameters()),
-    }
-
-
-def about_training(progress: Progress, run: Run, dev: dict[str, float], tau: float) -> dict:
-    """What run.json says of training and of what was chosen. dev: the scores on it."""
-    return {
-        "steps": progress.step,
-        "best_step": progress.best_step,
-        "selection_split": "none" if run.select == "last" else "dev",
-        "dev": dev,
-        "tau": tau,
-        "micro_batch": progress.micro,
-        "training_seconds": round(progress.seconds, 2),
-    }
-
-
-def about_cards(backbone: Backbone | VisionBackbone) -> dict:
-    """What run.json says of a backbone that lies over several cards: which part lies where."""
-    placed = getattr(backbone, "device_map", None)
-    return {"device_map": placed} if placed else {}
+    return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
 
 def repeatable(threads: int) -> None:

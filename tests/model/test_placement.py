@@ -19,10 +19,11 @@ from tailprompt.model import backbones, placement
 from tailprompt.model.compose import compose
 from tailprompt.plan.points import Point
 from tailprompt.predict import predict_file
-from tailprompt.train import judge, train
-from tailprompt.training.loop import fit, predict
+from tailprompt.train import schedule_of, train
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import fit
 from tailprompt.training.objective import objective
-from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.samplers import shuffled
 
 FOLDER = "workflow/resources/backbones/t5-mini"
 ROW = {"family": "t5", "path": FOLDER}
@@ -183,9 +184,10 @@ def test_a_backbone_larger_than_all_memory_is_one_sentence(machine):
 
 def trained(model, examples):
     """The curve of three steps, and the logits after them."""
-    shape = {"lr": 0.1, "batch": 3, "epochs": 3, "patience": 3, "select": "last"}
-    cost, sampler = objective(told().training, torch.ones(2)), SAMPLERS["shuffled"]
-    progress = fit(model, examples, examples, loss=cost, sampler=sampler, judge=judge, seed=1, **shape)
+    run = told(lr=0.1, epochs=3, patience=3, select="last", warmup=1.0)
+    batches = sampled(examples, shuffled, batch=3, bucket=1, seed=1)
+    cost = of_outputs(objective(run.training, torch.ones(2)), device=CPU, precision="float32")
+    progress = fit(model, batches, cost, lambda _: {}, schedule_of(run.training, run.select))
     return torch.tensor([line["loss"] for line in progress.curve]), predict(model, examples)
 
 

@@ -1,1 +1,1 @@
-"""What each component of a run can be told: keys, types, defaults and bounds, declared once, without torch."""
+"""What the components of a run can be told: keys, types, defaults and bounds, without torch."""

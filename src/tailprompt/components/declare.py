@@ -121,10 +121,16 @@ def schema_of(members: tuple, declared) -> dict:
     return {"type": names[0] if len(names) == 1 else names, **declared.metadata["schema"]}
 
 
-def every(component: type, slot: str = "", when: dict | None = None) -> Iterator[tuple[str, type, Setting]]:
-    """(slot, component, field) of a component and of all below it; a part has its slot's name."""
+def every(
+    component: type, slot: str = "", when: dict | None = None, owner: str = ""
+) -> Iterator[tuple[str, str, Setting]]:
+    """(slot, name of what was chosen there, field) of a component and of all below it.
+
+    A part belongs to what it is a part of.
+    """
     for each in settings_of(component):
         inside = {**(when or {}), **each.when}
-        yield slot, component, replace(each, when=inside)
-        for option in (each.options or {}).values():
-            yield from every(option, each.name if each.kind == "choice" else slot, inside)
+        yield slot, owner, replace(each, when=inside)
+        for name, option in (each.options or {}).items():
+            below = (each.name, inside, name) if each.kind == "choice" else (slot, inside, owner)
+            yield from every(option, *below)

@@ -20,9 +20,7 @@ def composed(lookup: Lookup, *, reads: str, trains: bool = True) -> tuple[Run, d
     Raises BadInput for an unknown component, and for a key without a default that is not given.
     """
     chosen, told = {"reads": reads, "rows": "train" if trains else "test"}, {}
-    run = made(Run, lookup, chosen, told, "")
-    check_together(run, chosen, reads)
-    return run, told
+    return made(Run, lookup, chosen, told, ""), told
 
 
 def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, slot: str):
@@ -39,7 +37,9 @@ def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, sl
         if each.kind == "choice":
             usual = each.others.get(chosen["reads"], each.default)
             name = chosen[each.name] = told[slot, each.name] = usual if given is ABSENT else given
-            values[each.name] = made(named(each.options, name, each.name), lookup, chosen, told, each.name)
+            option = named(each.options, name, each.name)
+            check_taken(each, option, chosen)
+            values[each.name] = made(option, lookup, chosen, told, each.name)
             continue
         if given is ABSENT and each.default is ABSENT:
             raise BadInput(f"no {each.name} is given, which {where_read(each.name)}")
@@ -49,19 +49,19 @@ def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, sl
     return component(**values, **dict.fromkeys(absent))
 
 
-def check_together(run: Run, chosen: dict[str, str], reads: str) -> None:
-    """Raise BadInput where input, tuner and head do not go together."""
-    allowed = {name: option for name, option in options("input").items() if option.reads == reads}
-    if run.input.name not in allowed:
-        raise BadInput(f"input is '{run.input.name}'; allowed on {reads}: {', '.join(allowed)}")
-    tuners = [name for name, option in options("tuner").items() if reads in option.reads]
-    if run.tuner.name not in tuners:
-        raise BadInput(f"tuner is '{run.tuner.name}'; allowed on {reads}: {', '.join(tuners)}")
-    for slot in ("input", "tuner"):
-        part = getattr(run, slot)
-        heads = getattr(part, "heads", None)
-        if heads and run.head.name not in heads:
-            raise BadInput(f"head is '{run.head.name}'; allowed with {slot} {part.name}: {', '.join(heads)}")
+def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
+    """Raise BadInput where a choice does not take what the backbone reads, or not with the input or tuner."""
+    takes = {name: getattr(each, "reads", chosen["reads"]) for name, each in slot.options.items()}
+    if chosen["reads"] not in takes[option.name]:
+        allowed = (name for name, reads in takes.items() if chosen["reads"] in reads)
+        raise BadInput(f"{slot.name} is '{option.name}'; allowed on {chosen['reads']}: {', '.join(allowed)}")
+    if slot.name == "head":
+        for above in ("input", "tuner"):
+            heads = getattr(options(above)[chosen[above]], "heads", [option.name])
+            if option.name not in heads:
+                raise BadInput(
+                    f"head is '{option.name}'; allowed with {above} {chosen[above]}: {', '.join(heads)}"
+                )
 
 
 def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
@@ -75,7 +75,7 @@ def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
 
 
 def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
-    """The settings of a run by what is given, by key or slot.key, and by defaults; what is not read is left out."""
+    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
     lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
     return flat(composed(lookup, reads=reads, trains=trains)[1])
 
@@ -103,12 +103,11 @@ def options(slot: str) -> dict[str, type]:
 def readers(key: str) -> tuple[tuple[str, str, Setting], ...]:
     """(slot, component's name, field) of everything that reads a key, qualified or not."""
     slot, _, plain = key.rpartition(".")
-    found = [
-        (place, component.name, each)
-        for place, component, each in every(Run)
+    return tuple(
+        (place, owner, each)
+        for place, owner, each in every(Run)
         if each.kind != "part" and each.name == plain and slot in ("", place)
-    ]
-    return tuple(found)
+    )
 
 
 @cache
@@ -120,9 +119,9 @@ def keys() -> frozenset[str]:
 def where_read(key: str) -> str:
     """What a run must have so that a key is read, in words."""
     places: dict[str, list[str]] = {}
-    for slot, component, each in readers(key):
+    for slot, owner, each in readers(key):
         if slot:
-            places.setdefault(slot, []).append(component)
+            places.setdefault(slot, []).append(owner)
         for other, names in each.when.items():
             places.setdefault(other, []).extend(names)
     if not places:
@@ -166,15 +165,16 @@ def property_schema() -> dict[str, dict]:
 
 
 def documented() -> list[dict[str, str]]:
-    """A row for every setting: where it is chosen, who reads it, its default and what it is."""
+    """A row for every setting: what reads it, its default (of each input, where they differ), its meaning."""
     rows = []
-    for slot, component, each in every(Run):
+    for slot, owner, each in every(Run):
         if each.kind == "part":
             continue
-        default = "" if each.default is ABSENT else str(each.default)
+        every_run = "runs on images" if "input" in each.when else "every run"
+        others = [f"{name} on {reads}s" for reads, name in (each.others or {}).items()]
+        default = "" if each.default is ABSENT else ", ".join([str(each.default), *others])
         names = f" ({', '.join(each.options)})" if each.kind == "choice" else ""
-        rows.append(
-            {"component": f"{slot}: {component.name}" if slot else component.name, "key": each.name,
-             "default": default, "meaning": f"{each.says}{names}"}
-        )  # fmt: skip
-    return [dict(row) for row in dict.fromkeys(tuple(row.items()) for row in rows)]
+        component = f"{slot}: {owner}" if slot else every_run
+        rows.append((component, each.name, default, f"{each.says}{names}".strip()))
+    keys = ("component", "setting", "default", "meaning")
+    return [dict(zip(keys, row, strict=True)) for row in dict.fromkeys(rows)]

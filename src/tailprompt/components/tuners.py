@@ -34,11 +34,7 @@ class Frozen:
 
     reads = ("text", "image")
     goes_on = ("frozen",)
-    keep: bool = key(
-        False,
-        "write the body too, where the run began from a tuned one",
-        when={"input": ("plain", "prompted", "formatted")},
-    )
+    keep: bool = key(False, "write the body too, where the run began from a tuned one")
     beside: Beside = part(when=IMAGES)
 
 

@@ -11,7 +11,14 @@ THRESHOLD, MANY, FEW = 0.65, 100, 20  # of a row that states none
 
 
 def describe(
-    table: pd.DataFrame, classes: list[str], row: dict, *, dataset: str, sources: dict[str, str], **images
+    table: pd.DataFrame,
+    classes: list[str],
+    row: dict,
+    *,
+    dataset: str,
+    task: str,
+    sources: dict[str, str],
+    **images,
 ) -> dict:
     """The report of a canonical table; `row` is the data set's row in the configuration.
 
@@ -26,6 +33,7 @@ def describe(
     grouped = {"threshold": row.get("threshold", THRESHOLD), "head_source": row.get("head_source", "test")}
     return {
         "dataset": dataset,
+        "task": task,
         **{key: row.get(key) for key in ("title", "note", "language", "reported", "licence")},
         "classes": classes,
         "rows": {split: len(part) for split, part in by_split.items()},

@@ -26,9 +26,9 @@ class Model(nn.Module):
     """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`.
 
     A batch with `options` gives the first so many classes of each example their logits, the rest `NEVER`.
-    Images come as pixels [batch, 3, size, size], or in evaluation as [batch, views, 3, size, size]: logits and
-    features are then the mean over views. sentinel: a T5's; in training its loss comes too, where the decoder
-    should say it before the answer.
+    Images come as pixels [batch, 3, size, size], in evaluation perhaps as [batch, views, 3, size, size]:
+    logits and features are then the mean over views. sentinel: a T5's; in training its loss comes too, where
+    the decoder should say it before the answer.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ Logits = Float[Tensor, "batch classes"]
 class Classifier(nn.Module):
     """Layers that make features, then a vector for each class.
 
-    scale: of a cosine predictor, which has no bias; None is a linear one. Logits are computed in float32 under
-    autocast too, because bfloat16 cannot tell a logit of 20 from one of 20.05.
+    scale: of a cosine predictor, which has no bias; None is a linear one. Logits are computed in float32
+    under autocast too, because bfloat16 cannot tell a logit of 20 from one of 20.05.
     """
 
     def __init__(self, layers: dict[str, nn.Module], predictor: nn.Linear, *, scale: float | None = None):

@@ -43,7 +43,7 @@ def held(model: Model, *, tuned: bool = False) -> set[str]:
 
 
 def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
-    """Names that a run to start from may lack: all of the body but prompts, and the network unless `tuned` there."""
+    """Names that a run to start from may lack: the body but prompts, and the network unless `tuned` there."""
     return {
         name
         for name, _ in model.named_parameters()

@@ -8,7 +8,7 @@ from tailprompt.plan.rows import backbone_of
 
 
 def extras(config: dict, point: Point) -> dict:
-    """What a run is to write beside its predictions: `features` of some classes, `vectors` of all, or nothing."""
+    """What a run writes beside its predictions: `features` of some classes, `vectors` of all, or nothing."""
     asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
     return {key: value for key, value in asked.items() if value}
 

@@ -89,7 +89,7 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     if run.input.name == "formatted":
         check_letters(run, Path(root, words) if words else None, where)
-    check_start(config, point, run)
+    check_start(config, point)
     if folder := (run.start or {}).get("folder"):
         check_adapter(run, shape, Path(root, folder), where)
 
@@ -171,12 +171,12 @@ def classes_in(words: Path) -> int:
         return sum(1 for cells in csv.reader(file) if cells) - 1
 
 
-def check_start(config: dict, point: Point, ours: Run) -> None:
+def check_start(config: dict, point: Point) -> None:
     """Raise BadInput where a run cannot go on from the weights that its start keeps."""
     start = start_of(config, point)
     if not start:
         return
-    theirs = resolved(config, start).run
+    ours, theirs = resolved(config, point).run, resolved(config, start).run
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")

@@ -17,6 +17,7 @@ from tailprompt.components.declare import every
 from tailprompt.components.resolve import property_schema
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
+from tailprompt.tasks import metrics
 
 SCHEMAS = "workflow/schemas"  # below the project's folder
 
@@ -55,6 +56,7 @@ def validator(name: str, folder: str) -> Draft202012Validator:
     for schema in schemas.values():
         del schema["$schema"]  # which would choose a validator that is not ours
     schemas["settings.schema.yaml"] = settings_schema()
+    schemas["config.schema.yaml"]["$defs"]["metric"] = metrics.schema()
     resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
     return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
 
@@ -66,7 +68,8 @@ def settings_schema() -> dict:
     """
     properties = property_schema()
     of_data = sorted({each.name for _, _, each in every(Run) if each.of_data})
-    in_place = f"{', '.join(of_data)} stands in a data set's row, features and vectors follow from tables and figures"
+    data = f"{', '.join(of_data)} stands in a data set's row"
+    in_place = f"{data}, features and vectors follow from tables and figures"
     row = {
         "title": {"type": "string"},
         "backbone": {
@@ -79,7 +82,8 @@ def settings_schema() -> dict:
     method = {"not": {"enum": elsewhere}, "description": f"a setting of a method: {in_place}"}
     shared = {
         "not": {"enum": [*row, "start", *elsewhere]},
-        "description": f"a setting for this place: title, start and backbone stand in a method's row, {in_place}",
+        "description": "a setting for this place: title, start and backbone stand in a method's row, "
+        f"{in_place}",
     }
     return {
         "$defs": {
@@ -134,7 +138,8 @@ def sentence(error: ValidationError) -> str:
     if unknown(error):
         keys = ", ".join(f"'{key}'" for key in unknown(error))
         allowed = error.schema.get("properties") or error.validator_value
-        return f"unknown key {keys} in {place}; known: {known(allowed)}"
+        plain = [name for name in allowed if "." not in name]  # slot.key is a longer name of the same
+        return f"unknown key {keys} in {place}; known: {known(plain)}"
     if error.validator == "enum":
         return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
     if error.validator == "required":

@@ -1,8 +1,8 @@
-"""The settings of a run: what each layer of the configuration says, and which of it the run's components read."""
+"""The settings of a run: what each layer of the configuration says, and what of it the components read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tailprompt.components.declare import ABSENT
 from tailprompt.components.resolve import composed, flat, keys, where_read
@@ -14,6 +14,7 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import dataset_row, form_of, kind_of
 from tailprompt.plan.starts import starting
 
+NAME = ("@",)  # where what follows the @ of a method stands
 OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
 
 
@@ -21,13 +22,18 @@ OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
 class Layer:
     """Values that some place of the configuration gives, by key or slot.key. place: the keys that lead there.
 
-    chosen: they are for this method alone, so that each must be read.
+    chosen: they are for this method alone, so that each must be read. elsewhere: places of single keys.
     """
 
     name: str
     place: tuple[str, ...]
     values: dict
     chosen: bool = False
+    elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def place_of(self, key: str) -> tuple[str, ...]:
+        """Where a key of it stands."""
+        return self.elsewhere.get(key, (*self.place, key))
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Resolved:
 
 
 def settings(config: dict, point: Point) -> dict:
-    """All that training a point needs to know, flat, and the `features` and `vectors` that figures ask for."""
+    """All that training a point needs to know, flat, and the `features` and `vectors` of figures."""
     return resolved(config, point).settings | extras(config, point)
 
 
@@ -67,7 +73,7 @@ def resolved(config: dict, point: Point) -> Resolved:
     except BadInput as wrong:
         raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {wrong}") from None
     if trains:
-        check_read(layers, told, point)
+        check_read(layers, told, point, kind_of(dataset))
     named_so = flat(told)
     by_name = {
         name: origins[place] for place in told for name in (place[1], ".".join(place)) if name in named_so
@@ -86,18 +92,18 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
     here = protocol.get("datasets", {}).get(name, {})
     there = protocol.get("cells", {}).get(name, {}).get(base, {})
     return [
-        Layer("data set", ("datasets", name), data_settings(config, dataset)),
+        data_layer(config, dataset),
         Layer("protocol", (*under, "settings"), protocol["settings"]),
         Layer("backbone", ("backbones", point.backbone, "settings"), backbone),
         Layer("method", ("methods", base), row, chosen=True),
         Layer("protocol's data set", (*under, "datasets", name), here),
         Layer("protocol's cell", (*under, "cells", name, base), there, chosen=True),
-        Layer("name of the method", ("@",), changes, chosen=True),
+        Layer("name of the method", NAME, changes, chosen=True),
     ]
 
 
 def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, object]:
-    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all that read it."""
+    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all."""
     for layer in reversed(layers):
         for name in (f"{slot}.{key}", key):
             if name in layer.values:
@@ -105,19 +111,18 @@ def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, objec
     return None, ABSENT
 
 
-def data_settings(config: dict, row: dict) -> dict:
+def data_layer(config: dict, row: dict) -> Layer:
     """What a data set's row says of its texts; a template or length that it leaves out is its language's."""
+    place, language = ("datasets", row["name"]), row["language"]
     if kind_of(row) == "image":
-        return {}
-    usual = config["languages"].get(row["language"], {})
-    template = "template_with_pair" if form_of(row) == "spc" else "template"
-    made = {
-        "template": usual.get(template),
-        "max_length": usual.get("max_length"),
-        "language": row["language"],
-    }
+        return Layer("data set", place, {})
     stated = {key: row[key] for key in ("template", "max_length", "verbalizer") if row.get(key) is not None}
-    return {key: value for key, value in {**made, **stated}.items() if value is not None}
+    usual = config["languages"].get(language, {})
+    template = "template_with_pair" if form_of(row) == "spc" else "template"
+    left = {"template": usual.get(template), "max_length": usual.get("max_length")}
+    made = {key: value for key, value in left.items() if value is not None and key not in stated}
+    elsewhere = {key: ("languages", language, template if key == "template" else key) for key in made}
+    return Layer("data set", place, {"language": language, **made, **stated}, elsewhere=elsewhere)
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:
@@ -136,17 +141,17 @@ def words(template: str, row: dict, layers: list[Layer]) -> str:
     return template if "{" in template else pattern_of(template, row["language"], form_of(row))
 
 
-def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point) -> None:
+def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point, reads: str) -> None:
     """Raise BadInput for a key that a method's own layers give and no component of the run reads."""
     read = {name for slot, key in told for name in (key, f"{slot}.{key}")}
     for layer in layers:
-        idle = sorted(layer.values.keys() - read) if layer.chosen else []
+        named_after = {"start"} if layer.place == NAME else set()  # a start stands in a row
+        idle = sorted(layer.values.keys() - (read - named_after)) if layer.chosen else []
         if not idle:
             continue
         key = idle[0]
-        if key.rpartition(".")[2] not in keys():
-            raise BadInput(
-                f"'{point.method}': no setting {known(idle)}; known: {known(key for _, key in told)}"
-            )
-        where = "" if layer.place == ("@",) else f" (from {'.'.join(layer.place)})"
-        raise BadInput(f"'{point.method}' on {point.dataset}: {key}{where} {where_read(key)}")
+        if key in named_after or key.rpartition(".")[2] not in keys():
+            raise BadInput(f"'{point.method}': no setting {known(idle)}; known: {known(keys())}")
+        where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
+        what = f"data set '{point.dataset}' is {reads}"
+        raise BadInput(f"'{point.method}': {key}{where} {where_read(key)}; {what}")

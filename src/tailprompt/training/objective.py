@@ -26,8 +26,8 @@ def objective(
     """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example.
 
     outputs: logits, or logits and what is added for each example: 1 - cosine(query, keys) (LPT Eq. 5) where
-    there is a key_weight, else the sentinel's loss. labels: class ids, or (class ids, those mixed in, share of
-    the first). counts: training examples of each class. scale: of the head's logits.
+    there is a key_weight, else the sentinel's loss. labels: class ids, or (class ids, those mixed in, share
+    of the first). counts: training examples of each class. scale: of the head's logits.
     """
     branches = branches_of(training.loss, counts, scale)
     weight = getattr(training.sampler, "dual_weight", None)

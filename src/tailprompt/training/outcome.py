@@ -15,7 +15,9 @@ from tailprompt.files import whole
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.images import Images
 from tailprompt.model.compose import Model
-from tailprompt.training.loop import Progress, predict
+from tailprompt.tasks.task import Task
+from tailprompt.training.batches import predict
+from tailprompt.training.state import Progress
 
 
 @torch.no_grad()
@@ -35,16 +37,15 @@ def write_predictions(
     logits: dict[str, Tensor],
     splits: dict[str, Examples | Images],
     prompts: dict[str, list] | None,
+    task: Task,
 ) -> None:
-    """id, split, label, prediction and logits per class (float16), dev then test; chosen group prompts."""
+    """id, split and the task's columns, dev then test; chosen group prompts."""
     parts = [
         pd.DataFrame(
             {
                 "id": splits[split].names,
                 "split": split,
-                "label": splits[split].labels.cpu().numpy(),
-                "prediction": value.argmax(-1).numpy(),
-                "scores": list(value.numpy().astype(np.float16)),
+                **task.row(value.numpy(), splits[split].labels.cpu().numpy()),
                 **({"prompts": prompts[split]} if prompts else {}),
             }
         )

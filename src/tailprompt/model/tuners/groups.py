@@ -1,4 +1,4 @@
-"""LPT's group prompts: a pool of prompts, each with a key, of which every image takes the nearest (section 4.2)."""
+"""LPT's group prompts: a pool with keys, of which every image takes the nearest (section 4.2)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def soft_prompt(
 ) -> TextBody:
     """The frozen body behind a first prompt, which alone learns. told: `components.tuners.SoftPrompt`.
 
-    words: token ids of each class's word. texts: those of the training texts; None where a prompt will be loaded.
+    words: token ids of each class's word. texts: those of the training texts; None where a prompt will be
+    loaded.
     """
     prompts = first_prompt(
         "normal" if texts is None else told.init,
