@@ -22,7 +22,9 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.train import choose_tau, scorer_of
+from tailprompt.train import choose_tau, point_at, scorer_of
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +185,13 @@ def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tun
     head = toy.run(tmp_path, "cls-tanh", epochs=1)
     with pytest.raises(BadInput, match="holds the head without its body; set keep: true .*cls-tanh"):
         toy.run(tmp_path, "cls-tanh@tuner=frozen", tuner="frozen", start=head)
+
+
+def test_a_start_is_in_the_settings_and_given_or_neither(made, tmp_path):
+    for start, asked in ((made, None), (None, {"method": "cls-tanh"})):
+        settings = toy.settings("cls-tanh", start=asked, epochs=1)
+        with pytest.raises(BadInput, match="--start is the folder .* names: give both or neither"):
+            toy.train(made.parents[5], point_at("mine/tiny/toy/cls-relu/1"), settings, ROW, CPU, start)
 
 
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
