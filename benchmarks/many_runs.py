@@ -41,7 +41,7 @@ def work(job: tuple) -> tuple[str, float, str]:
 
     from tailprompt.train import repeatable, train
 
-    root, point, settings, row, start = job
+    root, point, asked, start = job
     begun, folder = time.monotonic(), root / "runs" / point.path
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "log", "a") as log:
@@ -51,7 +51,7 @@ def work(job: tuple) -> tuple[str, float, str]:
         while start and not (start / "run.json").exists():
             time.sleep(1)  # starts come first, so another worker has it
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        train(root, point, settings, row, device, start)
+        train(root, point, asked, device, start)
         score.score_run(folder, root / "data" / f"{point.dataset}.json")
     except Exception as error:  # one failed run must not end the others
         return point.path, time.monotonic() - begun, f"{type(error).__name__}: {error}"

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from tailprompt.components.resolve import run_of
 from tailprompt.data import table as data
+from tailprompt.data.prepared import class_words
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.inputs import encode
@@ -21,7 +22,9 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.train import choose_tau, class_words, scorer_of
+from tailprompt.train import choose_tau, point_at, scorer_of
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,8 @@ def test_run_json_says_what_the_run_was_made_of(made):
         "method": "cls-tanh",
         "seed": 1,
     }
-    assert run["settings"] == toy.settings("cls-tanh", keep=True, features=["law", "music"])
+    assert run["settings"] == toy.settings("cls-tanh", keep=True)
+    assert run["extras"] == {"features": ["law", "music"]}
     assert run["data"]["sha256"] == sha256(path) and run["data"]["rows"] == {
         "train": 24,
         "dev": 12,
@@ -182,6 +186,19 @@ def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tun
     head = toy.run(tmp_path, "cls-tanh", epochs=1)
     with pytest.raises(BadInput, match="holds the head without its body; set keep: true .*cls-tanh"):
         toy.run(tmp_path, "cls-tanh@tuner=frozen", tuner="frozen", start=head)
+
+
+def test_a_start_is_in_the_settings_and_given_or_neither(made, tmp_path):
+    for start, asked in ((made, None), (None, {"method": "cls-tanh"})):
+        settings = toy.settings("cls-tanh", start=asked, epochs=1)
+        with pytest.raises(BadInput, match="--start is the folder .* names: give both or neither"):
+            toy.train(
+                made.parents[5],
+                point_at("mine/tiny/toy/cls-relu/1"),
+                toy.asked_of(settings, ROW),
+                CPU,
+                start,
+            )
 
 
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():

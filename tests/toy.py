@@ -82,8 +82,17 @@ def asked_of(settings: dict, row: dict) -> dict:
     return {"settings": told, "extras": extras, "backbone": row}
 
 
-def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pair: bool = False, **changes):
-    """Train a method on the made-up data below `root`; returns the run's folder."""
+def run(
+    root: Path,
+    method: str,
+    *,
+    seed: int = 1,
+    start: Path | None = None,
+    pair: bool = False,
+    row: dict = ROW,
+    **changes,
+):
+    """Train a method on the made-up data below `root`; returns the run's folder. row: of the backbone."""
     point = Point("mine", "tiny", "toy", method, seed)
     path = root / "data/toy.parquet"
     if not path.exists():
@@ -91,7 +100,7 @@ def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pa
     asked = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, asked_of(asked, ROW), torch.device("cpu"), start)
+    train(root, point, asked_of(asked, row), torch.device("cpu"), start)
     return root / "runs" / point.path
 
 

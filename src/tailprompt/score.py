@@ -16,7 +16,7 @@ import pandas as pd
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import read_json, read_parquet, whole
-from tailprompt.plan import asked
+from tailprompt.plan import agreement
 from tailprompt.report.answers import answers
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
@@ -66,7 +66,7 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
-    asked.check(run, read_json(run / "run.json"))
+    agreement.check(run, read_json(run / "run.json"))
     report = read_json(data, "classes", "groups")
     table = read_parquet(data.with_suffix(".parquet"), "id", "split", recorded(report).gold)
     predictions = answers(run, data.with_suffix(".parquet"), report)

@@ -41,7 +41,7 @@ from tailprompt.model.weights import (
     tuned,
     write_weights,
 )
-from tailprompt.plan.asked import read_asked
+from tailprompt.plan.agreement import read_asked
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import TASKS, told
@@ -138,8 +138,13 @@ def begun_model(
 ) -> tuple[Model, bool]:
     """The model as it begins, with the weights of the run at `start`, where there is one.
 
-    And whether its network is not, or will not be, the checkpoint's.
+    And whether its network is not, or will not be, the checkpoint's. Raises BadInput where `start` and the
+    run's settings do not agree on there being one.
     """
+    if bool(start) != bool(run.start):
+        raise BadInput(
+            "--start is the folder of the run that `start` in the asked file names: give both or neither"
+        )
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
     words = word_ids(prepared.classes, prepared.words, backbone, run, source=source)
     texts = word_texts(prepared.parts["train"], backbone, run)

@@ -9,7 +9,7 @@ from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256, write_json
-from tailprompt.plan import asked, blocks, starts
+from tailprompt.plan import agreement, asked, blocks, starts
 from tailprompt.plan.layers import merge
 from tailprompt.plan.settings import settings
 
@@ -54,7 +54,7 @@ def test_what_a_start_is_asked_is_asked_of_what_starts_from_it_but_for_its_extra
     second = point(demo, "lpt")
     first = starts.start_of(demo, second)
     assert of(demo, second)["start"]["run"] == first.path
-    edited = merge(demo, {"methods": {first.method: {"momentum": 0.5}}})
+    edited = merge(demo, {"methods": {first.method: {"weight_decay": 0.5}}})
     assert of(edited, second)["start"] != of(demo, second)["start"]
     assert of(edited, second)["settings"] == of(demo, second)["settings"]
 
@@ -99,24 +99,24 @@ def test_weights_that_were_digested_are_not_read_again_until_they_change(tmp_pat
     ],
 )
 def test_a_run_differs_in_what_is_asked_and_may_hold_more_extras(changes, keys):
-    assert asked.differing(WANTED | changes, WANTED) == keys
+    assert agreement.differing(WANTED | changes, WANTED) == keys
 
 
 @pytest.mark.parametrize("has", [None, {}, {"features": ["a"]}, {"features": ["a", "b"], "vectors": False}])
 def test_a_run_that_lacks_extras_differs(has):
     wanted = WANTED | {"extras": {"features": ["a", "b"], "vectors": True}}
-    assert "extras.vectors" in asked.differing(WANTED | {"extras": has}, wanted)
+    assert "extras.vectors" in agreement.differing(WANTED | {"extras": has}, wanted)
 
 
 def test_a_run_stands_with_all_its_files_and_no_damage(tmp_path):
     where, folder = finished(tmp_path, WANTED)
-    assert asked.stands(WANTED, where, tmp_path)
-    assert not asked.stands(WANTED | {"settings": {"lr": 2.0}}, where, tmp_path)
+    assert agreement.stands(WANTED, where, tmp_path)
+    assert not agreement.stands(WANTED | {"settings": {"lr": 2.0}}, where, tmp_path)
     (folder / "curve.csv").unlink()
-    assert not asked.stands(WANTED, where, tmp_path)
+    assert not agreement.stands(WANTED, where, tmp_path)
     (folder / "curve.csv").touch()
     (folder / "run.json").write_text("{")
-    assert not asked.stands(WANTED, where, tmp_path)
+    assert not agreement.stands(WANTED, where, tmp_path)
 
 
 def test_a_run_stands_on_the_weights_that_its_start_has_now(tmp_path):
@@ -124,7 +124,7 @@ def test_a_run_stands_on_the_weights_that_its_start_has_now(tmp_path):
     finished(tmp_path, WANTED, "p/b/d/first/1", weights_sha256="now")
     for number, (began, there) in enumerate([("now", True), ("before", False), (None, False)]):
         where, _ = finished(tmp_path, wanted, f"p/b/d/second/{number}", start_sha256=began)
-        assert asked.stands(wanted, where, tmp_path) == there
+        assert agreement.stands(wanted, where, tmp_path) == there
 
 
 def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are_to_go(tmp_path):
@@ -153,7 +153,7 @@ def test_training_refuses_words_that_are_no_longer_those_that_are_asked(tmp_path
     wanted = {"settings": {"verbalizer": "words.csv"}, "extras": {}, "backbone": {}}
     file = tmp_path / "1.json"
     write_json(file, wanted | {"verbalizer": [["label", "words"], ["a", "x"]], "replaces": 1})
-    assert "replaces" not in asked.read_asked(file, tmp_path)
+    assert "replaces" not in agreement.read_asked(file, tmp_path)
     (tmp_path / "words.csv").write_text("label,words\na,y\n")
     with pytest.raises(BadInput, match=r"words\.csv is no longer what .*1\.json says"):
-        asked.read_asked(file, tmp_path)
+        agreement.read_asked(file, tmp_path)

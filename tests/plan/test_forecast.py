@@ -8,7 +8,7 @@ from scales import scale
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.plan import asked, blocks, starts
+from tailprompt.plan import agreement, asked, blocks, starts
 from tailprompt.plan import settings as plan
 from tailprompt.plan.forecast import START, by_rule, forecast, stated
 
@@ -37,7 +37,7 @@ def finish(root, config, point, **changes):
     run.mkdir(parents=True)
     weights = asked.weights(config, point.backbone)
     about = asked.asked(config, point, plan.settings(config, point), weights) | changes
-    for name in asked.OUTPUTS:
+    for name in agreement.OUTPUTS:
         (run / name).touch()
     about |= {"seconds": 3600.0, "data": {"sha256": "of what it was trained on"}}
     (run / "run.json").write_text(json.dumps(about))

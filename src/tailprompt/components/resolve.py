@@ -141,12 +141,12 @@ def parts(component) -> Iterator[object]:
             yield from parts(value)
 
 
-def values(component) -> dict[str, object]:
-    """The keys of one component, for the function of its name."""
+def values(component, **chosen: str) -> dict[str, object]:
+    """The keys of one component that are read beside these choices, for the function of its name."""
     return {
         each.name: getattr(component, each.name)
         for each in settings_of(type(component))
-        if each.kind == "key"
+        if each.kind == "key" and each.read_where(chosen)
     }
 
 

@@ -115,9 +115,7 @@ def check_positions(max_length: int, positions: int | float, prompt_length: int)
     """Raise BadInput where a text, and the soft prompt before it, may have more tokens than positions."""
     left = positions - prompt_length
     if max_length > left:
-        beside, other = (
-            (" beside its soft prompt", ", or the length of the prompt") if prompt_length else ("", "")
-        )
+        beside, other = (" beside its soft prompt", ", or length") if prompt_length else ("", "")
         raise BadInput(
             f"max_length {max_length} is more than the {left} positions of the backbone{beside}; "
             f"lower it{other}"

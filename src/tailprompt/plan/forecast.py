@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from tailprompt.files import read_json
-from tailprompt.plan import asked, blocks
+from tailprompt.plan import agreement, asked, blocks
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import cards_of, dataset_row, kind_of
 from tailprompt.plan.settings import settings
@@ -69,7 +69,7 @@ def finished(config: dict, point: Point, weights: Callable[[str], dict | None], 
         return None
     run = read_json(runs / point.path / "run.json", "settings", "seconds")
     wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
-    same = asked.stands(wanted, point, runs) and asked.of_data(run, runs / point.path)
+    same = agreement.stands(wanted, point, runs) and agreement.of_data(run, runs / point.path)
     return run["seconds"] if same else None
 
 

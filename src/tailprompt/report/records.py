@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
-from tailprompt.plan import asked
+from tailprompt.plan import agreement
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS
@@ -41,7 +41,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     kept = [record(folder) for folder in frame.folder]
     for folder, found in zip(frame.folder, kept, strict=True):
         if found is not None:
-            asked.check(folder, found)
+            agreement.check(folder, found)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 

@@ -29,7 +29,7 @@ def objective(
     there is a key_weight, else the sentinel's loss. labels: class ids, or (class ids, those mixed in, share
     of the first). counts: training examples of each class. scale: of the head's logits.
     """
-    branches = branches_of(training.loss, counts, scale)
+    branches = branches_of(training, counts, scale)
     weight = getattr(training.sampler, "dual_weight", None)
 
     def cost(outputs, labels, branch: int, elapsed: float) -> Float[Tensor, " batch"]:
@@ -46,9 +46,9 @@ def objective(
     return cost
 
 
-def branches_of(loss, counts: Float[Tensor, " classes"], scale: float) -> list[Callable]:
+def branches_of(training: Training, counts: Float[Tensor, " classes"], scale: float) -> list[Callable]:
     """The loss of each branch; the second has its own values where its component's keys give some."""
-    told = values(loss)
+    loss, told = training.loss, values(training.loss, sampler=training.sampler.name)
     first = {key: value for key, value in told.items() if not key.endswith(BRANCH)}
     own = {key: told.get(f"{key}{BRANCH}") for key in first}
     second = {key: first[key] if own[key] is None else own[key] for key in first}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tailprompt.errors import named
 from tailprompt.model.folder import files_in
-from tailprompt.plan.asked import tolerant
+from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.rows import made_in, recipe_row
 
 

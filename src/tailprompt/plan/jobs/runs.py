@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailprompt.plan import asked
+from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
 from tailprompt.plan.points import Point
 from tailprompt.plan.starts import starting, starts_of
@@ -39,7 +39,7 @@ def stands(
     """
     results = root / "results" / config["scale"]
     wanted = asked.asked(config, point, told, weights, root)
-    found = asked.stands(wanted, point, results / "runs")
+    found = agreement.stands(wanted, point, results / "runs")
     if write:
         file = results / "asked" / f"{point.path}.json"
         asked.write(file, wanted, results / "runs" / point.path, settled=found)
