@@ -1,7 +1,7 @@
 """One run of the command ends with runs that are what the configuration asks, and trains no other anew.
 
-Training is a stand-in that writes what it was asked, and weights that are others each time; fetching a
-backbone is one without torch. Each test leaves the project finished, with its edit in it.
+Training is a stand-in that writes what it was asked, and weights that are others each time. Fetching a
+backbone is one too. Each test leaves the project finished, with its edit in it.
 """
 
 from __future__ import annotations
