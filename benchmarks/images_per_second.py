@@ -193,7 +193,7 @@ def pipeline(options: argparse.Namespace) -> pd.DataFrame:
         np.save(path, np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
         every = range(options.stored)
         rows = pd.DataFrame({"id": [str(i) for i in every], "label": 0, "image": every})
-        stored = images.read(
+        stored = images.image_examples(
             path, rows, training=True, size=options.size, mean=MEAN, std=STD, flip=True, mixup=0.0
         )
         train = stepper(model_with(options), options, half=True)

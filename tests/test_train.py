@@ -51,7 +51,8 @@ def test_run_json_says_what_the_run_was_made_of(made):
         "method": "cls-tanh",
         "seed": 1,
     }
-    assert run["settings"] == toy.settings("cls-tanh", keep=True, features=["law", "music"])
+    assert run["settings"] == toy.settings("cls-tanh", keep=True)
+    assert run["extras"] == {"features": ["law", "music"]}
     assert run["data"]["sha256"] == sha256(path) and run["data"]["rows"] == {
         "train": 24,
         "dev": 12,
@@ -190,8 +191,10 @@ def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tun
 def test_a_start_is_in_the_settings_and_given_or_neither(made, tmp_path):
     for start, asked in ((made, None), (None, {"method": "cls-tanh"})):
         settings = toy.settings("cls-tanh", start=asked, epochs=1)
-        with pytest.raises(BadInput, match="--start is the folder .* names: give both or neither"):
-            toy.train(made.parents[5], point_at("mine/tiny/toy/cls-relu/1"), settings, ROW, CPU, start)
+        with pytest.raises(BadInput, match="--start is the folder .* name in start: give both or neither"):
+            toy.train(
+                made.parents[5], point_at("mine/tiny/toy/cls-relu/1"), toy.asked_of(settings, ROW), CPU, start
+            )
 
 
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
@@ -227,7 +230,7 @@ def test_tau_rescales_what_is_written(tmp_path):
     [
         ("cls-tanh", {"max_length": 600}, "a,b,c", "max_length 600 is more than"),
         ("prompt", {"template": "{text} {mask} {mask}"}, "a,b,c", "needs {text} and {mask} once"),
-        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' have words of the same tokens"),
+        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' are scored by the same tokens"),
         ("prompt", {}, "a,𐎀,c", r"words\.csv: the word '𐎀' of class 'sport' has no token"),
     ],
 )

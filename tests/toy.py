@@ -11,7 +11,7 @@ from conftest import ROW
 
 from tailprompt.components.resolve import completed
 from tailprompt.data import table as data
-from tailprompt.inputs.patterns import pattern_of
+from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.train import train
@@ -64,7 +64,7 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) 
     merged = {**given, **own, **asked}
     if "{" not in (name := merged.get("template", "{")):
         known = name != "as_released"
-        merged["template"] = pattern_of(name, merged["language"], form) if known else given["template"]
+        merged["template"] = template_named(name, merged["language"], form) if known else given["template"]
     made = completed(merged, reads=reads)
     assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
     return made | {key: changes[key] for key in changes.keys() - asked.keys()}
@@ -73,6 +73,13 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) 
 def settings(method: str, **changes) -> dict:
     """The settings of a method under a short training, on texts."""
     return told(method, TRAINING, reads="text", **changes)
+
+
+def asked_of(settings: dict, row: dict) -> dict:
+    """What a run is asked: settings, the features and vectors that came among them, a backbone's row."""
+    extras = {key: settings[key] for key in ("features", "vectors") if key in settings}
+    told = {key: value for key, value in settings.items() if key not in extras}
+    return {"settings": told, "extras": extras, "backbone": row}
 
 
 def run(
@@ -93,7 +100,7 @@ def run(
     asked = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, asked, row, torch.device("cpu"), start)
+    train(root, point, asked_of(asked, row), torch.device("cpu"), start)
     return root / "runs" / point.path
 
 

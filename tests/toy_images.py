@@ -97,5 +97,5 @@ def run(
     told = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, told, backbone(root), torch.device("cpu"), start)
+    train(root, point, toy.asked_of(told, backbone(root)), torch.device("cpu"), start)
     return root / "runs" / point.path

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, read_parquet, sha256, whole
+from tailprompt.files import read_json, read_parquet, whole
+from tailprompt.plan import asked
 from tailprompt.report.answers import answers
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
@@ -65,23 +66,13 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
-    same_data(run, data.with_suffix(".parquet"))
+    asked.check(run, read_json(run / "run.json"))
     report = read_json(data, "classes", "groups")
     table = read_parquet(data.with_suffix(".parquet"), "id", "split", recorded(report).gold)
     predictions = answers(run, data.with_suffix(".parquet"), report)
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
         found.to_parquet(temporary, index=False)
-
-
-def same_data(run: Path, table: Path) -> None:
-    """Raise BadInput where a run was trained on other data than what is there now."""
-    trained = read_json(run / "run.json").get("data", {}).get("sha256")
-    if trained and trained != sha256(table):
-        raise BadInput(
-            f"{run} was trained on data that {table} no longer holds; delete that folder to train it again, "
-            "or give the changed data set a name of its own"
-        )
 
 
 def collect(root: Path) -> pd.DataFrame:

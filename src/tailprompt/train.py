@@ -1,8 +1,8 @@
 """Train one run: the data's Parquet and the settings of a point become weights and predictions.
 
-`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --settings JSON
---backbone JSON`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and
-goes on from it.
+`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --asked FILE`: what the
+run is asked, as `plan.asked` writes it. Everything is written whole into the run's folder. A killed run
+leaves `state.pt` there and goes on from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tailprompt.components.training import Training
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, class_words
 from tailprompt.errors import BadInput, known, stage
-from tailprompt.files import json_object, keyed, read_json, sha256, write_json
+from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
@@ -41,6 +41,7 @@ from tailprompt.model.weights import (
     tuned,
     write_weights,
 )
+from tailprompt.plan.asked import read_asked
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import TASKS, told
@@ -66,14 +67,12 @@ from tailprompt.training.state import Progress
 Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
 
 
-def train(
-    root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None
-) -> None:
-    """Train `point` and write its folder."""
-    folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(settings)
-    prepared = read(root / "data" / f"{point.dataset}.parquet", run, settings)
+def train(root: Path, point: Point, asked: dict, device: torch.device, start: Path | None) -> None:
+    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats."""
+    folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(asked["settings"])
+    prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
-    backbone = backbones.load(row, device, learns=run.tuner.name == "full")
+    backbone = backbones.load(asked["backbone"], device, learns=run.tuner.name == "full")
     model, changed = begun_model(backbone, run, prepared, start)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
@@ -85,19 +84,22 @@ def train(
     if getattr(run.head, "head_start", None) == "class_means" and not start:
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
+    same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
-    progress = fit_model(model, splits, prepared.classes, run, point, folder, key, scorer)
+    progress = fit_model(
+        model, splits, prepared.classes, run, point, folder, scorer, key=json.dumps(same, sort_keys=True)
+    )
     logits, tau = predicted(model, splits, run, scorer)
     prompts = chosen_prompts(model, splits, run)
     write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
-    features = asked_features(model, splits["test"], as_evaluated, prepared.classes, settings)
+    features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
     write_curve(folder / "curve.csv", progress)
-    about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
-    about |= about_data(prepared, splits) | about_size(model) | {"tuned": changed}
+    about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
+    about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
+    about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
@@ -109,10 +111,10 @@ def keep_of(run: Run) -> bool | None:
     return getattr(run.tuner, "keep", None)
 
 
-def read(path: Path, run: Run, settings: dict) -> Prepared:
+def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
     table, classes = data.read(path)
-    if absent := set(settings.get("features", [])) - set(classes):
+    if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
@@ -141,7 +143,7 @@ def begun_model(
     """
     if bool(start) != bool(run.start):
         raise BadInput(
-            "--start is the folder of the run that `start` of --settings names: give both or neither"
+            "--start is the folder of the run that the settings name in start: give both or neither"
         )
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
     words = word_ids(prepared.classes, prepared.words, backbone, run, source=source)
@@ -189,8 +191,9 @@ def fit_model(
     run: Run,
     point: Point,
     folder: Path,
-    key: str,
     scorer: Scorer,
+    *,
+    key: str,
 ) -> Progress:
     """Run the loop with the run's loss and sampler. key: what a state must say to be gone on from.
 
@@ -299,8 +302,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
     parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
-    parser.add_argument("--settings", required=True, help="the run's settings, as JSON")
-    parser.add_argument("--backbone", required=True, help="the backbone's row, as JSON")
+    parser.add_argument("--asked", required=True, type=Path, help="JSON with its settings and backbone's row")
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
@@ -310,11 +312,12 @@ def main() -> None:
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")
     point = point_at(options.point)
-    settings = json_object(options.settings, "--settings", "input")
-    row = json_object(options.backbone, "--backbone", "family")
+    asked = read_asked(options.asked)
+    keyed(asked["settings"], options.asked, "input")
+    keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        train(options.root, point, settings, row, torch.device(device), options.start)
+        train(options.root, point, asked, torch.device(device), options.start)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Heads: parity with the pretrained head whole, GLEE's variants, and norm scaling."""
 
+import pandas as pd
 import pytest
 import torch
 import toy
@@ -44,7 +45,8 @@ def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(b
     words = encode_words(WORDS, whole.tokenizer)
     model = composed(whole, words, head="verbalizer").eval()
     form = {"input": "prompted", "template": "{text} it is {mask} .", "max_length": 16, "positions": 512}
-    examples = encode(["the linux kernel", "a game"], None, [0, 1], ["x", "y"], whole.tokenizer, **form)
+    rows = pd.DataFrame({"id": ["x", "y"], "text": ["the linux kernel", "a game"], "label": [0, 1]})
+    examples = encode(rows, whole.tokenizer, **form)
     inputs, _ = examples.batch(torch.arange(2))
     position = inputs.pop("position")
     with torch.no_grad():
@@ -103,9 +105,8 @@ def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    examples = encode(
-        ["x"], None, [0], ["x"], backbone.tokenizer, input="plain", template="", max_length=8, positions=512
-    )
+    row = pd.DataFrame({"id": ["x"], "text": ["x"], "label": [0]})
+    examples = encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512)
     inputs, _ = examples.batch(torch.arange(1))
     training, predicting = model.train()(inputs), model.eval()(inputs)
     bias = model.head.bias()

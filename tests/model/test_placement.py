@@ -184,7 +184,7 @@ def test_a_backbone_larger_than_all_memory_is_one_sentence(machine):
 
 def trained(model, examples):
     """The curve of three steps, and the logits after them."""
-    run = told(lr=0.1, epochs=3, patience=3, select="last", warmup=1.0)
+    run = told(lr=0.1, batch=3, epochs=3, patience=3, select="last", warmup=1.0)
     batches = sampled(examples, shuffled, batch=3, bucket=1, seed=1)
     cost = of_outputs(objective(run.training, torch.ones(2)), device=CPU, precision="float32")
     progress = fit(model, batches, cost, lambda _: {}, schedule_of(run.training, run.select))
@@ -206,7 +206,7 @@ def test_a_run_writes_where_its_layers_lay(far, tmp_path, monkeypatch):
     folders = []
     for name in ("far", "near"):
         point = Point("mine", name, "toy", "pt", 1)
-        train(tmp_path, point, settings, ROW, CPU, None)
+        train(tmp_path, point, toy.asked_of(settings, ROW), CPU, None)
         folders.append(tmp_path / "runs" / point.path)
         monkeypatch.setattr(backbones, "placed", lambda *_: {"dtype": torch.float32})
     runs = [json.loads((folder / "run.json").read_text("utf-8")) for folder in folders]
@@ -220,7 +220,7 @@ def test_a_row_for_cards_trains_and_predicts_on_a_cpu_too(tmp_path):
     row = ROW | {"device_map": "auto", "dtype": "bfloat16", "checkpointing": True}
     point = Point("mine", "large", "toy", "pt", 1)
     settings = toy.settings("pt", length=3, epochs=1)
-    train(tmp_path, point, settings, row, CPU, None)
+    train(tmp_path, point, toy.asked_of(settings, row), CPU, None)
     run, rows, out = tmp_path / "runs" / point.path, tmp_path / "rows.csv", tmp_path / "out.csv"
     toy.table().query("split == 'test'").to_csv(rows, index=False)
     predict_file(run, rows, out, encoding="utf-8-sig", device="cpu")

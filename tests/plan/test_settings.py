@@ -9,7 +9,7 @@ import toy
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.patterns import PATTERNS
+from tailprompt.inputs.templates import TEMPLATES
 from tailprompt.plan import blocks
 from tailprompt.plan import settings as plan
 from tailprompt.plan.layers import merge
@@ -189,6 +189,20 @@ def test_the_form_of_texts_is_that_of_their_columns_or_loader_and_no_other(row, 
 
 def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
     assert form_of({}) == "ssc" and form_of({"form": "mcc"}) == "mcc"
+
+
+def test_a_template_as_released_is_the_data_sets_own_of_that_name_where_it_has_one():
+    row = {"path": "a.csv", "language": "en", "template": "{text} a {mask}"}
+
+    def shown(method, **more):
+        return plan.settings(own(**row, **more), Point("mine", "bert-base-uncased", "own", method, 1))[
+            "template"
+        ]
+
+    assert shown("prompt") == shown("prompt-as-released") == row["template"]
+    released = {"template_as_released": "{text} b {mask}"}
+    assert shown("prompt", **released) == row["template"]
+    assert shown("prompt-as-released", **released) == released["template_as_released"]
 
 
 def test_a_table_without_a_column_of_pairs_has_none():
@@ -576,10 +590,10 @@ def test_the_released_templates_differ_by_data_set_where_the_code_has_them_so():
     def pattern(dataset, method):
         return plan.settings(whole, Point("ppt", "t5-xxl", dataset, method, 10))["template"]
 
-    assert pattern("cb@total=32", "ft-as-released") == PATTERNS["hard_as_released"]["en"]["spc"]
+    assert pattern("cb@total=32", "ft-as-released") == TEMPLATES["hard_as_released"]["en"]["spc"]
     assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
     assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
-    assert pattern("superglue-rte@total=32", "pt-as-released") == PATTERNS["soft_as_released"]["en"]["spc"]
+    assert pattern("superglue-rte@total=32", "pt-as-released") == TEMPLATES["soft_as_released"]["en"]["spc"]
     assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")
 
 

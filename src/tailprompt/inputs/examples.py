@@ -10,9 +10,9 @@ import torch
 
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
-from tailprompt.inputs import formats, images
-from tailprompt.inputs.encode import Examples, encode, encode_words, tokenize
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.encode import Examples, encode, encode_words
+from tailprompt.inputs.images import Images, image_examples
+from tailprompt.inputs.layouts import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
 
 
@@ -39,28 +39,17 @@ def encode_rows(
 
     words: each class's word, which formatted rows may show as options.
     """
-    told = run.input
-    positions = backbone.positions - (run.tuner.length if run.tuner.name == "soft_prompt" else 0)
-    if told.name == "formatted":
-        return formats.encode(
-            table,
-            backbone.tokenizer,
-            pattern=told.template,
-            language=told.language,
-            words=words or {},
-            max_length=told.max_length,
-            positions=positions,
-        )
+    told, tuner = run.input, run.tuner
     return encode(
-        table["text"].tolist(),
-        table["pair"].tolist() if "pair" in table else None,
-        table["label"].tolist(),
-        table["id"].tolist(),
+        table,
         backbone.tokenizer,
         input=told.name,
-        template=told.template if told.name == "prompted" else "",
+        template=getattr(told, "template", None),
+        language=getattr(told, "language", None),
+        words=words,
         max_length=told.max_length,
-        positions=positions,
+        positions=backbone.positions,
+        prompt_length=tuner.length if tuner.name == "soft_prompt" else 0,
     )
 
 
@@ -74,7 +63,7 @@ def view_rows(
         if told
         else {}
     )
-    return images.read(
+    return image_examples(
         pixels,
         table,
         training=training,
@@ -99,11 +88,12 @@ def word_ids(
     """Token ids of each class's word where the head reads words, else of nothing."""
     if run.head.name != "verbalizer":
         return [[] for _ in classes]
-    if run.input.name != "formatted":
-        return encode_words(words, backbone.tokenizer, source=source)
-    told = run.input
-    return formats.answer_ids(
-        words, backbone.tokenizer, pattern=told.template, language=told.language, source=source
+    return encode_words(
+        words,
+        backbone.tokenizer,
+        template=getattr(run.input, "template", None),
+        language=getattr(run.input, "language", None),
+        source=source,
     )
 
 

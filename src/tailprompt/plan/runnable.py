@@ -14,8 +14,7 @@ from jsonschema.exceptions import best_match
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, reading
-from tailprompt.inputs.patterns import has_choices, letters_of
-from tailprompt.inputs.template import pieces
+from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
 from tailprompt.plan import blocks
 from tailprompt.plan.extras import extras

@@ -8,7 +8,7 @@ from tailprompt.components.declare import ABSENT
 from tailprompt.components.resolve import composed, flat, keys, where_read
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known, named
-from tailprompt.inputs.patterns import pattern_of
+from tailprompt.inputs.templates import template_named
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import dataset_row, form_of, kind_of
@@ -138,7 +138,7 @@ def words(template: str, row: dict, layers: list[Layer]) -> str:
     if template == "as_released":
         own = layers[0].values
         return row.get("template_as_released") or own.get("template") or template
-    return template if "{" in template else pattern_of(template, row["language"], form_of(row))
+    return template if "{" in template else template_named(template, row["language"], form_of(row))
 
 
 def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point, reads: str) -> None:

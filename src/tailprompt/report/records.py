@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.plan import asked
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS
@@ -27,7 +28,8 @@ PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
 def runs(root: Path, spec: dict) -> pd.DataFrame:
     """The runs a block takes: dataset, method (its row), run (with what was varied), seed, folder, record.
 
-    record: the run's run.json; None, and the column `there` false, for a run that has not been made.
+    record: the run's run.json; None, and the column `there` false, for a run that has not been made. Raises
+    BadInput where a run is not what is asked.
     """
     rows = [
         {**run, "seed": seed, "folder": root / "runs" / point.path}
@@ -37,6 +39,9 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
     kept = [record(folder) for folder in frame.folder]
+    for folder, found in zip(frame.folder, kept, strict=True):
+        if found is not None:
+            asked.check(folder, found)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 

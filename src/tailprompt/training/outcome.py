@@ -60,17 +60,17 @@ def asked_features(
     test: Examples | Images,
     as_evaluated: Callable[[], Examples | Images],
     classes: list[str],
-    settings: dict,
+    extras: dict,
 ) -> pd.DataFrame:
     """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
 
     as_evaluated: makes the training examples as dev and test are seen, without augmentation.
     """
-    if settings.get("vectors"):
+    if extras.get("vectors"):
         seen = {"train": as_evaluated(), "test": test}
         every = range(len(classes))
         return pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
-    return features_of(model, test, "test", [classes.index(name) for name in settings.get("features", [])])
+    return features_of(model, test, "test", [classes.index(name) for name in extras.get("features", [])])
 
 
 def features_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -46,15 +46,15 @@ def first_prompt(
     tokenizer: PreTrainedTokenizerBase,
     *,
     words: Sequence[Sequence[int]],
-    texts: Sequence[Sequence[int]] = (),
+    texts: Iterable[Sequence[int]] = (),
     scale: float = 1.0,
 ) -> Prompt:
     """A first prompt in the space of the input embeddings, drawn with torch's default generator.
 
     init: normal (deviation of the embeddings; the paper names none), or embeddings of real words (PPT Table
     2): of any in the vocabulary, of its first thousand words (`top_words`: vocabularies are in the order of
-    frequency), of the answers' tokens in turn (`label_words`; words: their ids), of words in `texts`
-    (`task_words`; texts: their ids); or as_released, one vector of deviation 0.001 over `scale` for all.
+    frequency), of the answers' tokens in turn (`label_words`; words: their ids), of the training texts'
+    tokens (`task_words`; texts: their ids); or as_released, one vector of deviation 0.001 over `scale`.
     """
     embedding = embedding.detach().float().cpu()
     if init == "normal":
