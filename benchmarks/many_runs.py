@@ -25,7 +25,7 @@ from tailprompt.plan import settings as plan
 from tailprompt.plan.config import load
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import backbone_row
-from tailprompt.plan.starts import start_of, starts_of
+from tailprompt.plan.starts import start_of, starting, starts_of
 
 
 def choose_card(visible: list[str]) -> None:
@@ -78,6 +78,9 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
 
 
 def start(config: dict, root: Path, point: Point) -> Path | None:
+    """The folder of the run, or of the adapter, that a point starts from."""
+    if folder := (starting(config, point) or {}).get("folder"):
+        return Path(folder)
     begin = start_of(config, point)
     return root / "runs" / begin.path if begin else None
 

@@ -143,7 +143,7 @@ def begun_model(
     """
     if bool(start) != bool(run.start):
         raise BadInput(
-            "--start is the folder of the run that `start` in the asked file names: give both or neither"
+            "--start is the folder of the run that the settings name in start: give both or neither"
         )
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
     words = word_ids(prepared.classes, prepared.words, backbone, run, source=source)
