@@ -32,8 +32,8 @@ backbones:
     path: second
     random: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 16}
 methods:
-  cls-tanh: {gamma: 1.5}
-  prompt: {gamma: 1.5, keep: true}
+  cls-tanh: {eta: 1.5}
+  prompt: {eta: 1.5, keep: true}
   prompt-focal: {start: {method: prompt}}
 papers:
   glee:
@@ -128,15 +128,15 @@ def of(dataset):
     return {run for run in RUNS if run.startswith(f"{dataset}/")}
 
 
-def test_a_template_retrains_the_runs_on_its_data_set(project):
+def test_a_template_retrains_the_runs_that_read_it(project):
     rewrite(project / "asked.yaml", "It was", "All in all , it was")  # a row that prepare is told too
-    assert trained(project) == of("other")
+    assert trained(project) == of("other") - {"other/cls-tanh"}
     assert said(project, "other/prompt")["settings"]["template"] == "{text} All in all , it was {mask} ."
 
 
 def test_a_word_retrains_the_runs_that_read_it(project):
     rewrite(project / "tests/words.csv", "food,bread", "food,soup")
-    assert trained(project) == of("toy")
+    assert trained(project) == of("toy") - {"toy/cls-tanh"}
     assert ["food", "soup"] in said(project, "toy/prompt")["verbalizer"]
 
 
@@ -152,25 +152,25 @@ def test_a_backbones_row_and_its_folder_retrain_its_runs(project):
 
 
 def test_a_rate_edited_together_with_a_loaders_code_retrains_its_runs(project):
-    rewrite(project / "asked.yaml", "cls-tanh: {gamma: 1.5}", "cls-tanh: {gamma: 2.5}")
+    rewrite(project / "asked.yaml", "cls-tanh: {eta: 1.5}", "cls-tanh: {eta: 2.5}")
     with open(project / "src/tailprompt/data/readers.py", "a") as file:
         file.write("\n# edited\n")
     assert trained(project) == {"toy/cls-tanh", "other/cls-tanh"}
-    assert said(project, "toy/cls-tanh")["settings"]["gamma"] == 2.5
+    assert said(project, "toy/cls-tanh")["settings"]["eta"] == 2.5
 
 
 def test_a_rate_edited_after_snakemakes_memory_was_lost_retrains_its_runs_and_their_followers(project):
     shutil.rmtree(project / ".snakemake")
     assert trained(project) == set()
     shutil.rmtree(project / ".snakemake")
-    rewrite(project / "asked.yaml", "prompt: {gamma: 1.5", "prompt: {gamma: 2.5")
+    rewrite(project / "asked.yaml", "prompt: {eta: 1.5", "prompt: {eta: 2.5")
     assert trained(project) == {f"{dataset}/{each}" for dataset in ("toy", "other") for each in METHODS[1:]}
-    assert said(project, "toy/prompt")["settings"]["gamma"] == 2.5
+    assert said(project, "toy/prompt")["settings"]["eta"] == 2.5
 
 
 def test_a_run_that_is_another_is_retrained_though_snakemake_remembers_the_same_file(project):
     file = records(project)["toy/cls-tanh"]
-    rewrite(file, '"gamma": ', '"gamma": 1')
+    rewrite(file, '"eta": ', '"eta": 1')
     assert trained(project) == {"toy/cls-tanh"}
 
 
@@ -199,3 +199,47 @@ def test_features_that_a_figure_asks_for_later_retrain_the_runs_that_lack_them(p
     assert said(project, "toy/cls-tanh")["extras"] == {"features": ["law", "music"]}
     rewrite(project / "asked.yaml", "figures: [figure4]", "figures: []")
     assert trained(project) == set()
+
+
+POLY = (
+    """@component("poly")
+class Poly:
+    \"""Leng et al. 2022, Eq. 6.\"""
+
+    poly_weight: float = key(1.0, "epsilon", minimum=0)
+
+
+""",
+    """def poly(logits: Logits, labels: Labels, counts: Counts, *, poly_weight: float) -> PerExample:
+    \"""Cross-entropy plus a multiple of one less the probability of the label (Leng et al. 2022, Eq. 6).\"""
+    cost = cross_entropy(logits, labels, counts)
+    return cost + poly_weight * (1 - torch.exp(-cost))
+
+
+""",
+)
+
+
+def test_a_new_loss_is_one_function_and_its_declaration_and_trains_nothing_anew(project):
+    declared, function = (project / f"src/tailprompt/{room}/losses.py" for room in ("components", "training"))
+    rewrite(declared, "Loss = (\n    CrossEntropy", f"{POLY[0]}Loss = (\n    Poly | CrossEntropy")
+    rewrite(function, "LOSSES = {", f'{POLY[1]}LOSSES = {{\n    "poly": poly,')
+    assert planned(project) == []
+    run = "results/tiny/runs/glee/tiny/toy/cls-tanh@loss=poly,poly_weight=2/775/run.json"
+    done = snakemake(project, "-n", run, *OPTIONS[len(FILES) :])
+    assert [rule for rule, _ in wildcards(done.stdout)] == ["train"], done.stdout
+    refused = snakemake(project, "-n", run.replace("weight=2", "weight=-1"), *OPTIONS[len(FILES) :])
+    assert "poly_weight" in refused.stdout and refused.returncode
+
+
+def test_another_default_of_a_component_trains_the_runs_with_it_and_no_others(project):
+    declared = project / "src/tailprompt/components/losses.py"
+    rewrite(declared, GAMMA, GAMMA.replace("1.0", "2.0"))
+    assert trained(project) == {"toy/prompt-focal", "other/prompt-focal"}
+    assert said(project, "toy/prompt-focal")["settings"]["gamma"] == 2.0
+
+
+GAMMA = '''class Focal:
+    """Lin et al. 2017, Eq. 4."""
+
+    gamma: float = key(1.0'''
