@@ -15,24 +15,32 @@ import argparse
 import json
 import platform
 import statistics
-import time
 
 import torch
 import trainer
 from peft import PromptTuningConfig, get_peft_model
-from torch.nn.functional import cross_entropy
 from transformers import T5ForConditionalGeneration
 
+from tailprompt.components.heads import Verbalizer
+from tailprompt.components.inputs import Formatted
+from tailprompt.components.run import Run
+from tailprompt.components.tuners import SoftPrompt
 from tailprompt.data import table as data
 from tailprompt.inputs.examples import encode_rows
+from tailprompt.inputs.templates import template_named
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose
 from tailprompt.plan import blocks
 from tailprompt.plan.config import load
-from tailprompt.training.loop import fit
-from tailprompt.training.samplers import shuffled
 
 ROW = {"family": "t5", "path": "workflow/resources/backbones/t5-mini"}
+LENGTH = 100  # vectors of the prompt
+RUN = Run(
+    input=Formatted(template=template_named("soft", "en", "ssc"), language="en", max_length=64),
+    tuner=SoftPrompt(length=LENGTH),
+    head=Verbalizer(decoding="open"),
+    select="last",
+)
 FIRST = 50  # an ordinary token: class c is answered with token FIRST + c
 
 
@@ -41,38 +49,20 @@ def answers(classes: int) -> list[list[int]]:
     return [[FIRST + c] for c in range(classes)]
 
 
-def ours(rows, classes: int, settings: dict, device: torch.device) -> float:
+def ours(rows, classes: int, batch: int, device: torch.device) -> float:
     """Seconds of our loop."""
     backbone = backbones.load(ROW)
-    model = compose(backbone, settings, words=answers(classes), texts=()).to(device)
-    examples = encode_rows(rows, backbone, settings).to(device)
-    dev = encode_rows(rows.head(2), backbone, settings).to(device)
-    begun = time.perf_counter()
-    fit(
-        model,
-        examples,
-        dev,
-        loss=lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"),
-        sampler=shuffled,
-        judge=lambda logits, labels: {"f1": 0.0},
-        select="f1",
-        seed=0,
-        lr=1e-2,
-        batch=settings["batch"],
-        epochs=1,
-        patience=1,
-    )
-    trainer.synchronize(device)
-    return time.perf_counter() - begun
+    model = compose(backbone, RUN, words=answers(classes), texts=()).to(device)
+    examples = encode_rows(rows, backbone, RUN).to(device)
+    return trainer.seconds_of_ours(model, examples, device, batch=batch, lr=1e-2)
 
 
-def pefts(rows, classes: int, settings: dict, device: torch.device) -> float:
+def pefts(rows, classes: int, batch: int, device: torch.device) -> float:
     """Seconds of Trainer.train on the same token ids."""
     backbone = backbones.load(ROW)
     model = T5ForConditionalGeneration.from_pretrained(ROW["path"], dtype=torch.float32)
-    length = settings["soft_length"]
-    model = get_peft_model(model, PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=length))
-    examples = encode_rows(rows, backbone, settings)
+    model = get_peft_model(model, PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=LENGTH))
+    examples = encode_rows(rows, backbone, RUN)
     asked = torch.tensor([0, backbones.sentinel(backbone.tokenizer)])
 
     def collate(chosen: list[dict]) -> dict[str, torch.Tensor]:
@@ -85,7 +75,7 @@ def pefts(rows, classes: int, settings: dict, device: torch.device) -> float:
         }
 
     rows_by_index = [{"index": i} for i in range(len(rows))]
-    return trainer.seconds(model, rows_by_index, collate, device, batch=settings["batch"], lr=1e-2)
+    return trainer.seconds(model, rows_by_index, collate, device, batch=batch, lr=1e-2)
 
 
 def main() -> None:
@@ -100,16 +90,13 @@ def main() -> None:
     torch.manual_seed(0)
     device = torch.device(options.device)
     config = load(["config/demo.yaml"])
-    methods = config["methods"]
-    settings = {**methods["default"], **methods["default_text"], **methods["pt"], "batch": options.batch}
-    settings |= {"decoding": "open", "form": "ssc", "language": "en", "max_length": 64}
     dataset = next(point.dataset for point in blocks.all_points(config) if point.protocol == "glee")
     table, classes = data.read(f"results/demo/data/{dataset}.parquet")
     rows = table[table["split"] == "train"].head(options.steps * options.batch)
     times = {"ours": [], "peft": []}
     for turn in range(options.turns + 1):  # the first warms up
         for name, run in (("ours", ours), ("peft", pefts)):
-            seconds = run(rows, len(classes), settings, device)
+            seconds = run(rows, len(classes), options.batch, device)
             times[name] += [seconds] if turn else []
     speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
     where = (

@@ -14,66 +14,46 @@ import argparse
 import json
 import platform
 import statistics
-import time
 
 import torch
 import trainer
-from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
     DataCollatorWithPadding,
 )
 
+from tailprompt.components.run import Run
 from tailprompt.data import table as data
 from tailprompt.inputs.examples import encode_rows
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose
 from tailprompt.plan import blocks
-from tailprompt.plan import settings as plan
 from tailprompt.plan.config import load
-from tailprompt.training.loop import fit
-from tailprompt.training.samplers import shuffled
+from tailprompt.plan.settings import resolved
 
 
-def ours(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:
+def ours(rows, classes: int, row: dict, told: Run, device: torch.device) -> float:
     """Seconds of our loop."""
     backbone = backbones.load(row)
-    model = compose(backbone, settings, words=[[token] for token in range(5, 5 + classes)]).to(device)
-    examples = encode_rows(rows, backbone, settings).to(device)
-    dev = encode_rows(rows.head(2), backbone, settings).to(device)
-    begun = time.perf_counter()
-    fit(
-        model,
-        examples,
-        dev,
-        loss=lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none"),
-        sampler=shuffled,
-        judge=lambda logits, labels: {"f1": 0.0},
-        select="f1",
-        seed=0,
-        lr=1e-4,
-        batch=settings["batch"],
-        epochs=1,
-        patience=1,
-    )
-    trainer.synchronize(device)
-    return time.perf_counter() - begun
+    model = compose(backbone, told, words=[[token] for token in range(5, 5 + classes)]).to(device)
+    examples = encode_rows(rows, backbone, told).to(device)
+    return trainer.seconds_of_ours(model, examples, device, batch=told.training.batch, lr=1e-4)
 
 
-def trainers(rows, classes: int, row: dict, settings: dict, device: torch.device) -> float:
+def trainers(rows, classes: int, row: dict, told: Run, device: torch.device) -> float:
     """Seconds of Trainer.train on the same rows."""
     tokenizer = AutoTokenizer.from_pretrained(row["path"])
     model = AutoModelForSequenceClassification.from_pretrained(
         row["path"], num_labels=classes, dtype=torch.float32
     )
-    limit = {"truncation": True, "max_length": settings["max_length"]}
+    limit = {"truncation": True, "max_length": told.input.max_length}
     encoded = tokenizer(rows["text"].tolist(), **limit)
     examples = [
         {key: encoded[key][i] for key in encoded} | {"labels": label} for i, label in enumerate(rows["label"])
     ]
     collate = DataCollatorWithPadding(tokenizer)
-    return trainer.seconds(model, examples, collate, device, batch=settings["batch"], lr=1e-4)
+    return trainer.seconds(model, examples, collate, device, batch=told.training.batch, lr=1e-4)
 
 
 def main() -> None:
@@ -88,13 +68,13 @@ def main() -> None:
     device = torch.device(options.device)
     config = load(["config/demo.yaml"])
     point = next(point for point in blocks.all_points(config) if point.method == "cls-tanh")
-    settings, row = plan.settings(config, point), config["backbones"][point.backbone]
+    told, row = resolved(config, point).run, config["backbones"][point.backbone]
     table, classes = data.read(f"results/demo/data/{point.dataset}.parquet")
-    rows = table[table["split"] == "train"].head(options.steps * settings["batch"])
+    rows = table[table["split"] == "train"].head(options.steps * told.training.batch)
     times = {"ours": [], "trainer": []}
     for turn in range(options.turns + 1):  # the first warms up
         for name, run in (("ours", ours), ("trainer", trainers)):
-            seconds = run(rows, len(classes), row, settings, device)
+            seconds = run(rows, len(classes), row, told, device)
             times[name] += [seconds] if turn else []
     speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
     where = (

@@ -28,22 +28,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tailprompt.components.heads import CosinePredictor, LinearPredictor, Predictor
+from tailprompt.components.inputs import Pixels
+from tailprompt.components.losses import AsymmetricGclAsReleased
+from tailprompt.components.resolve import values
+from tailprompt.components.run import Run
+from tailprompt.components.tuners import Beside, GroupPrompts, Prompts
 from tailprompt.inputs import images
 from tailprompt.model.backbones import VisionBackbone
 from tailprompt.model.compose import compose
 from tailprompt.train import repeatable
 from tailprompt.training.losses import asymmetric_gcl_as_released
 
-METHODS = {  # what differs from the defaults below
-    "VPT-deep": {"tuner": "prompts", "predictor": "linear"},
-    "LPT phase 1": {"tuner": "prompts"},
-    "LPT phase 2": {"tuner": "group_prompts"},
-}
-DEFAULTS = {
-    **{"length": 10, "prompt_init": "trunc_normal", "prompt_dropout": 0.0, "pool": 20, "chosen": 2},
-    **{"shared_blocks": 6, "query": "shared", "joint": False, "norms": "frozen", "adapter": 0, "border": 0},
-    **{"head": "predictor", "dropout": 0.1, "predictor": "cosine", "logit_scale": 20.0},
-    **{"eta": 0.0, "eta_bias": False, "start": "phase 1"},
+COSINE = Predictor(dropout=0.1, predictor=CosinePredictor())
+METHODS = {  # tuner and head
+    "VPT-deep": (Prompts(beside=Beside()), Predictor(dropout=0.1, predictor=LinearPredictor())),
+    "LPT phase 1": (Prompts(beside=Beside()), COSINE),
+    "LPT phase 2": (GroupPrompts(beside=Beside()), COSINE),
 }
 MEAN = STD = (0.5, 0.5, 0.5)
 SIDE = 256  # pixels of the images that --pipeline reads
@@ -57,7 +58,7 @@ class Plain(nn.Module):
         self.model = model
 
     def class_token(self, pixels: Tensor, prompts: list[Tensor]) -> Tensor:
-        vit = self.model.body.vit
+        vit = self.model.body.pretrained
         tokens = vit._pos_embed(vit.patch_embed(pixels))
         count = tokens.shape[1]
         for layer, more in zip(vit.blocks, prompts, strict=True):
@@ -67,15 +68,15 @@ class Plain(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
         body, head, pixels = self.model.body, self.model.head, batch["pixels"]
         shared = list(body.prompts)
-        if body.pool is None:
+        if body.groups is None:
             return head.logits(head.features(self.class_token(pixels, shared)))
         with torch.no_grad():
             query = self.class_token(pixels, shared)
-        near, chosen = F.cosine_similarity(query[:, None], body.keys, dim=-1).topk(body.chosen)
-        groups = body.pool[chosen].mean(1)
+        near, chosen = F.cosine_similarity(query[:, None], body.groups.keys, dim=-1).topk(body.groups.chosen)
+        groups, first = body.groups.pool[chosen].mean(1), body.groups.shared_blocks
         for i in range(groups.shape[1]):
-            own = shared[body.shared_blocks + i].expand(len(pixels), -1, -1)
-            shared[body.shared_blocks + i] = torch.cat([own, groups[:, i]], 1)
+            own = shared[first + i].expand(len(pixels), -1, -1)
+            shared[first + i] = torch.cat([own, groups[:, i]], 1)
         return head.logits(head.features(self.class_token(pixels, shared))), 1 - near.mean(-1)
 
 
@@ -84,8 +85,9 @@ def model_of(options: argparse.Namespace, method: str) -> nn.Module:
     torch.manual_seed(0)
     vit = timm.create_model(options.model, num_classes=0, img_size=options.size)
     backbone = VisionBackbone(vit, vit.embed_dim, len(vit.blocks), options.size, MEAN, STD, tokens=1)
-    settings = {**DEFAULTS, **METHODS[method]}
-    return compose(backbone, settings, words=[[]] * options.classes).to(options.device).train()
+    tuner, head = METHODS[method]
+    run = Run(input=Pixels(), tuner=tuner, head=head, select="last", start={"method": "phase 1"})
+    return compose(backbone, run, words=[[]] * options.classes).to(options.device).train()
 
 
 def compiled(model: nn.Module, how: str) -> nn.Module:
@@ -99,7 +101,8 @@ def stepper(model: nn.Module, options: argparse.Namespace, half: bool) -> Callab
     learned = [value for value in model.parameters() if value.requires_grad]
     rule = torch.optim.SGD(learned, lr=0.01, momentum=0.9, weight_decay=1e-4, fused=True)
     counts = torch.logspace(2.7, 0.7, options.classes, device=options.device)
-    loss = partial(asymmetric_gcl_as_released, counts=counts, noise=0.5, margin=0.1, logit_scale=20.0)
+    told = values(AsymmetricGclAsReleased())
+    loss = partial(asymmetric_gcl_as_released, counts=counts, scale=COSINE.predictor.logit_scale, **told)
 
     def step(batch: dict[str, Tensor], labels: Tensor) -> None:
         with torch.autocast(options.device.type, torch.bfloat16, enabled=half):
@@ -190,7 +193,7 @@ def pipeline(options: argparse.Namespace) -> pd.DataFrame:
         np.save(path, np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
         every = range(options.stored)
         rows = pd.DataFrame({"id": [str(i) for i in every], "label": 0, "image": every})
-        stored = images.read(
+        stored = images.image_examples(
             path, rows, training=True, size=options.size, mean=MEAN, std=STD, flip=True, mixup=0.0
         )
         train = stepper(model_with(options), options, half=True)

@@ -25,7 +25,7 @@ from tailprompt.plan import settings as plan
 from tailprompt.plan.config import load
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import backbone_row
-from tailprompt.plan.starts import start_of, starts_of
+from tailprompt.plan.starts import start_of, starting, starts_of
 
 
 def choose_card(visible: list[str]) -> None:
@@ -41,7 +41,7 @@ def work(job: tuple) -> tuple[str, float, str]:
 
     from tailprompt.train import repeatable, train
 
-    root, point, settings, row, start = job
+    root, point, asked, start = job
     begun, folder = time.monotonic(), root / "runs" / point.path
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "log", "a") as log:
@@ -51,7 +51,7 @@ def work(job: tuple) -> tuple[str, float, str]:
         while start and not (start / "run.json").exists():
             time.sleep(1)  # starts come first, so another worker has it
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        train(root, point, settings, row, device, start)
+        train(root, point, asked, device, start)
         score.score_run(folder, root / "data" / f"{point.dataset}.json")
     except Exception as error:  # one failed run must not end the others
         return point.path, time.monotonic() - begun, f"{type(error).__name__}: {error}"
@@ -78,6 +78,9 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
 
 
 def start(config: dict, root: Path, point: Point) -> Path | None:
+    """The folder of the run, or of the adapter, that a point starts from."""
+    if folder := (starting(config, point) or {}).get("folder"):
+        return Path(folder)
     begin = start_of(config, point)
     return root / "runs" / begin.path if begin else None
 

@@ -4,8 +4,10 @@ The process that hands out the tests reads this file first, and the others wait:
 """
 
 import gc
+import random
 from functools import cache
 
+import numpy as np
 import pytest
 
 SHIPPED = "workflow/resources/backbones/"
@@ -22,6 +24,16 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What was imported stays to the end: the garbage collector need not walk over it each time."""
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Every test draws the same numbers each time, its fixtures too; they are set up after this."""
+    import torch
+
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

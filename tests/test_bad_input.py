@@ -31,7 +31,7 @@ from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
-from tailprompt.training.state import Progress, save
+from tailprompt.training.state import Learner, Progress, save
 
 ROWS = [
     ("kernel update", "os", "train"),
@@ -124,16 +124,17 @@ def saved_state(path, tensors):
     """Write the state from which a killed run goes on."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
     schedule = torch.optim.lr_scheduler.ConstantLR(optimizer)
-    save(path, "key", Progress(), tensors, optimizer, schedule)
+    save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, schedule))
 
 
-def trained(*options, point="a/b/c/d/1", settings="{}"):
-    stage_of(train, "--root", "x", "--point", point, "--settings", settings, "--backbone", "{}", *options)
+def trained(*options, point="a/b/c/d/1", asked="asked.json"):
+    stage_of(train, "--root", "x", "--point", point, "--asked", str(asked), *options)
 
 
 def tokens(tokenizer, **changes):
     form = {"input": "prompted", "template": "{text} {mask}", "max_length": 16, "positions": 512, **changes}
-    return encode(["some text"], None, [0], ["row"], tokenizer, **form)
+    row = pd.DataFrame({"id": ["row"], "text": ["some text"], "label": [0]})
+    return encode(row, tokenizer, **form)
 
 
 def picture(folder, name):
@@ -327,7 +328,7 @@ TABLE = {
     ),
     "classes of the same words": (
         lambda _, tokenizer: encode_words({"os": "game", "fun": "game"}, tokenizer, source="words.csv"),
-        r"words\.csv: classes 'os' and 'fun' have words of the same tokens",
+        r"words\.csv: classes 'os' and 'fun' are scored by the same tokens",
     ),
     "a place that cannot be written": (
         lambda folder, _: under_a_file(folder),
@@ -371,13 +372,15 @@ TABLE = {
         lambda *_: trained(point=f"a/b/c/d/{2**32}"),
         "--point a/b/c/d/4294967296: a seed is a number from 0 to 4294967295",
     ),
-    "settings that are none": (
-        lambda *_: trained(settings="[]"),
-        "--settings must be a JSON object, not a list",
+    "an asked file that is none": (
+        lambda folder, _: trained(asked=write(folder / "1.json", "[]")),
+        r"1\.json must be a JSON object, not a list",
     ),
-    "settings that lack most": (
-        lambda *_: trained(settings='{"lr": 1}'),
-        "--settings lacks .*batch.*; it has lr",
+    "an asked file whose settings lack most": (
+        lambda folder, _: trained(
+            asked=write(folder / "1.json", '{"settings": {"lr": 1}, "extras": {}, "backbone": {}}')
+        ),
+        r"1\.json lacks input; it has lr",
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),

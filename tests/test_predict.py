@@ -13,8 +13,15 @@ import toy
 from tailprompt import predict
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
+from tailprompt.tasks.classification import CLASSIFICATION
 
-SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 4}
+SOFT = {
+    "input": "formatted",
+    "head": "verbalizer",
+    "tuner": "soft_prompt",
+    "length": 4,
+    "template": "soft",
+}
 
 
 def words(root):
@@ -39,12 +46,12 @@ def runs(tmp_path_factory):
         "frozen": toy.run(root, "cls-tanh-focal", tuner="frozen"),
         "head": toy.run(root, "cls-tanh", epochs=1),
         "probed": toy.run(root, "finetune", start=toy.run(root, "linear"), keep=True),
-        "soft": toy.run(root, "default_text", **SOFT),
-        "open": toy.run(root, "default_text", seed=2, **SOFT, decoding="open", verbalizer=str(words(root))),
-        "unified": toy.run(root, "default_text", seed=3, **SOFT, pattern="unified"),
+        "soft": toy.run(root, "", **SOFT),
+        "open": toy.run(root, "", seed=2, **SOFT, decoding="open", verbalizer=str(words(root))),
+        "unified": toy.run(root, "", seed=3, **{**SOFT, "template": "unified"}),
         "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
-        "options": toy.run(asked, "default_text", **options),
-        "open options": toy.run(asked, "default_text", seed=2, **options, decoding="open"),
+        "options": toy.run(asked, "", **options),
+        "open options": toy.run(asked, "", seed=2, **options, decoding="open"),
     }
 
 
@@ -152,7 +159,7 @@ def test_bad_options_are_one_sentence(runs, tmp_path, row, given, words):
 
 def test_columns_of_the_file_stay_and_three_classes_follow(runs, rows):
     made, given = pd.read_csv(run(runs["prompt"], rows)), pd.read_csv(rows)
-    assert made.columns.tolist() == [*given.columns, *(name for names in predict.RANKS for name in names)]
+    assert made.columns.tolist() == [*given.columns, *CLASSIFICATION.shown_as]
     pd.testing.assert_frame_equal(made[given.columns.tolist()], given)
     best = made[["probability", "second_probability", "third_probability"]]
     assert (best.sum(axis=1) - 1).abs().max() < 1e-5 and (best.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)
@@ -243,7 +250,10 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     refused(["is not the folder of a finished run", "must be a JSON object, not a list"], tmp_path, rows)
     about = json.loads((runs["prompt"] / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps({**about, "settings": {"head": "linear"}}))
-    refused(["is not the folder of a finished run", "its settings lacks", "tuner"], tmp_path, rows)
+    refused(["is not the folder of a finished run", "settings lack input"], tmp_path, rows)
+    settings = {key: value for key, value in about["settings"].items() if key != "tuner"}
+    (tmp_path / "run.json").write_text(json.dumps({**about, "settings": settings}))
+    refused(["is not the folder of a finished run", "settings lack tuner"], tmp_path, rows)
     (tmp_path / "run.json").write_text(json.dumps({**about, "words": {}}))
     refused(["is not the folder of a finished run", "its words lacks law, music, sport"], tmp_path, rows)
     moved = shutil.copytree(runs["prompt"], tmp_path / "cut")

@@ -15,6 +15,7 @@ from PIL import ExifTags, Image
 
 from tailprompt import predict
 from tailprompt.errors import BadInput
+from tailprompt.tasks.classification import CLASSIFICATION
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_a_runs_own_test_images_get_the_predictions_it_stored(runs, pictures, tm
     assert made.path.tolist() == sorted(ids) == ids
     assert made.prediction.tolist() == [toy_images.CLASSES[label] for label in kept.prediction]
     assert made.probability.to_numpy() == pytest.approx(softmax(kept[[0, 1, 2]].to_numpy()).max(1), abs=5e-3)
-    assert made.columns.tolist() == ["path", *(name for names in predict.RANKS for name in names)]
+    assert made.columns.tolist() == ["path", *CLASSIFICATION.shown_as]
 
 
 def test_files_of_a_folder_that_are_no_images_are_counted(pictures, capsys):

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import timm
 import torch
+import toy
 from made_up import write_corpus
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGeneration
@@ -18,6 +20,7 @@ from tailprompt.files import sha256, write_json
 from tailprompt.model import backbones
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
+from tailprompt.training import loop
 
 STEPS = {
     "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
@@ -65,6 +68,7 @@ def write_packed(recipe: dict, folder: Path) -> Path | None:
 @pytest.fixture(scope="module", params=["bert", "t5", "vit"])
 def made(request, tmp_path_factory):
     """(recipe, tokenizer, packed data, checkpoint) of each kind."""
+    torch.set_num_threads(1)  # as in the tests: sums of two threads round otherwise
     recipe = {"bert": BERT, "t5": T5, "vit": VIT}[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     tokenizer = write_packed(recipe, folder / "packed")
@@ -104,55 +108,70 @@ def test_the_checkpoint_scores_as_its_curve_says(made):
         kind = AutoModelForMaskedLM if recipe is BERT else T5ForConditionalGeneration
         model = kind.from_pretrained(folder, dtype=torch.float32)
     told = json.loads((folder / "pretraining.json").read_text())["held_out"]
-    found = pretrain.held_out(replace(task, model=model), recipe)
+    found = pretrain.held_out(model, task=task, precision=recipe["precision"])
     assert found["held_out_loss"] == pytest.approx(told["held_out_loss"], abs=0.01)
 
 
 def test_a_killed_run_resumes_to_the_same_weights(made, tmp_path, monkeypatch):
     recipe, tokenizer, packed, folder = made
-    words = pretrain.read_tokenizer(tokenizer)
-
-    def killed(step):
-        if step == 5:
-            raise KeyboardInterrupt
-        return usual.train(step)
-
-    usual, state = tasks.build(recipe, packed, words, CPU), tmp_path / "state.pt"
+    again, calls = tmp_path / "again", toy.interrupted(monkeypatch, at=6)
     with pytest.raises(KeyboardInterrupt):
-        pretrain.optimise(replace(usual, train=killed), recipe, state, "key", "", save_seconds=0)
-    seen = []
-    monkeypatch.setattr(pretrain, "update", counted(pretrain.update, seen))
-    task = tasks.build(recipe, packed, words, CPU)
-    pretrain.optimise(task, recipe, state, "key", "", save_seconds=0)
-    assert len(seen) == 2  # saved after step 4 of 6
-    whole = load_file(folder / "model.safetensors")
-    resumed = task.model.half().state_dict()
+        pretrain.pretrain("again", recipe, packed, tokenizer, None, again, CPU)
+    assert [file.name for file in again.iterdir()] == ["state.pt"]
+    torch.manual_seed(99)  # a new process starts elsewhere
+    pretrain.pretrain("again", recipe, packed, tokenizer, None, again, CPU)
+    assert len(calls) == 6 + 2  # saved after step 4 of 6
+    whole, resumed = (load_file(made / "model.safetensors") for made in (folder, again))
     assert all(torch.equal(resumed[name], value) for name, value in whole.items())
+    curves = [pd.read_csv(made / "curve.csv").drop(columns="seconds") for made in (folder, again)]
+    pd.testing.assert_frame_equal(*curves)
 
 
-def counted(function, seen):
-    def wrapped(*arguments):
-        seen.append(1)
-        return function(*arguments)
-
-    return wrapped
+def test_the_curve_has_the_held_out_loss_and_accuracy_of_each_evaluation(made):
+    curve = pd.read_csv(made[3] / "curve.csv")
+    assert list(curve) == ["step", "loss", "held_out_loss", "held_out_accuracy", "seconds"]
+    assert curve.step.tolist() == [2, 4, 6]
 
 
-def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path):
+def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))
     with pytest.raises(BadInput, match="x: the loss is not finite between steps 1 and 2; lower lr"):
-        pretrain.optimise(broken, recipe, tmp_path / "state.pt", "key", "x", save_seconds=0)
+        pretrain.train(broken, recipe, tmp_path / "state.pt", "key", "x")
     assert not (tmp_path / "state.pt").exists()
+
+
+def gradient(made, micro):
+    """Of the second step, in micro-batches."""
+    recipe, tokenizer, packed, _ = made
+    task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
+    parts = pretrain.drawn_by_step(task, recipe["batch"]).parts(1, micro)
+    loop.accumulate(task.model.eval(), parts, pretrain.loss_of(task, "float32"), 0.0)
+    return torch.cat([value.grad.flatten() for value in task.model.parameters() if value.grad is not None])
+
+
+def test_micro_batches_add_up_to_the_gradient_of_the_batch(made):
+    for micro in (3, 1):
+        assert torch.allclose(gradient(made, micro), gradient(made, 4), atol=1e-6)
+
+
+def test_pre_training_decays_matrices_and_spares_vectors():
+    tensors = [torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)]
+    optimizer = pretrain.adamw(tensors, lr=0.1, weight_decay=0.5)
+    for value in tensors:
+        value.grad = torch.zeros_like(value)
+    optimizer.step()
+    assert torch.allclose(tensors[0], torch.tensor(0.95)) and torch.equal(tensors[1], torch.ones(2))
 
 
 def test_training_lowers_the_held_out_loss(tmp_path):
     recipe = {**BERT, "steps": 60, "lr": 1e-2, "batch": 16, "evaluate_every": 20}
     tokenizer = write_packed(recipe, tmp_path / "packed")
     task = tasks.build(recipe, tmp_path / "packed", pretrain.read_tokenizer(tokenizer), CPU)
-    before = pretrain.held_out(task, recipe)["held_out_loss"]
-    curve = pretrain.optimise(task, recipe, tmp_path / "state.pt", "key", "").curve
+    before = pretrain.held_out(task.model, task=task, precision="float32")["held_out_loss"]
+    curve = pretrain.train(task, recipe, tmp_path / "state.pt", "key", "").curve
     assert curve[-1]["held_out_loss"] < before - 0.3
 
 

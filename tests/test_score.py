@@ -1,8 +1,8 @@
 """Scoring runs: whole splits only, and all runs in one table."""
 
-import json
 import shutil
 
+import blocks
 import made_up
 import pandas as pd
 import pytest
@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 from tailprompt import score
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
+from tailprompt.files import write_json
 from tailprompt.report import records
 from tailprompt.report.figures.features import vectors
 
@@ -93,12 +94,20 @@ def test_collecting_nothing_says_so(tmp_path):
 
 
 def test_a_run_of_other_data_is_refused_with_the_way_out(tmp_path):
-    run, table = tmp_path / "run", tmp_path / "toy.parquet"
-    run.mkdir()
-    table.write_bytes(b"new")
-    (run / "run.json").write_text(json.dumps({"data": {"sha256": "of the old"}}), "utf-8")
-    with pytest.raises(BadInput, match=r"trained on data that .*toy\.parquet no longer holds; delete"):
-        score.same_data(run, table)
+    data = made_up.data(tmp_path)
+    run = made_up.run(tmp_path, "prompt", 1, data={"sha256": "of the old"})
+    with pytest.raises(BadInput, match=r"trained on data that .*made\.parquet no longer holds; delete"):
+        score.score_run(run, data)
+
+
+def test_a_run_that_is_not_what_is_asked_is_refused_by_scores_and_tables(tmp_path):
+    data, run = made_up.data(tmp_path), made_up.run(tmp_path, "prompt", 1)
+    wanted = {"settings": {"lr": 2.0}, "extras": {}}
+    write_json(tmp_path / f"asked/{run.relative_to(tmp_path / 'runs')}.json", wanted)
+    spec = blocks.block("scores", methods=["prompt"], seeds=[1])
+    for read in (lambda: score.score_run(run, data), lambda: records.runs(tmp_path, spec)):
+        with pytest.raises(BadInput, match=r"prompt/1 is not what .*1\.json asks \(.*settings\.lr\); run"):
+            read()
 
 
 def one(folder):
@@ -115,7 +124,7 @@ READERS = [
     ("scores.parquet", lambda root, folder: score.collect(root)),
     (
         "predictions.parquet",
-        lambda root, folder: records.predictions(one(folder), records.report(root, "made")),
+        lambda root, folder: records.statistics(one(folder), records.report(root, "made")),
     ),
     ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("features.parquet", lambda root, folder: vectors(one(folder), 0)),

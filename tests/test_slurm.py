@@ -64,7 +64,7 @@ def project(tmp_path_factory):
     folder = copied(tmp_path_factory.mktemp("copy") / "project")
     profile = folder / "workflow/profiles/slurm/profile.yaml"
     with (
-        edited(folder / "workflow/rules/common.smk", "int(12000 +", "int(2000 +"),
+        edited(folder / "src/tailprompt/plan/jobs/runs.py", "int(12000 +", "int(2000 +"),
         edited(profile, "slurm_partition: gpu", f"slurm_partition: {partition()}"),
     ):
         yield folder

@@ -12,13 +12,19 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
+from tailprompt.components.resolve import run_of
+from tailprompt.data import table as data
+from tailprompt.data.prepared import class_words
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.inputs import encode
 from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
-from tailprompt.train import choose_tau, class_words, judge
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.train import choose_tau, point_at, scorer_of
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +51,8 @@ def test_run_json_says_what_the_run_was_made_of(made):
         "method": "cls-tanh",
         "seed": 1,
     }
-    assert run["settings"] == toy.settings("cls-tanh", keep=True, features=["law", "music"])
+    assert run["settings"] == toy.settings("cls-tanh", keep=True)
+    assert run["extras"] == {"features": ["law", "music"]}
     assert run["data"]["sha256"] == sha256(path) and run["data"]["rows"] == {
         "train": 24,
         "dev": 12,
@@ -62,7 +69,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
-    assert about(made)["dev"] == judge(
+    assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made)["classes"])(
         torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
     )
 
@@ -124,9 +131,9 @@ def test_a_frozen_body_stays_as_it_was_to_the_bit_and_is_not_written(tmp_path):
     seen = {}
     real = toy.train.__globals__["write_weights"]
 
-    def spy(path, model, settings):
-        seen.update({name: value.clone() for name, value in model.body.state_dict().items()})
-        real(path, model, settings)
+    def spy(path, model, **told):
+        seen.update({name: value.clone() for name, value in model.body.pretrained.state_dict().items()})
+        real(path, model, **told)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(toy.train.__globals__, "write_weights", spy)
@@ -144,7 +151,7 @@ def test_without_keep_only_the_head_is_written_and_with_keep_all(made, tmp_path)
 
 @pytest.mark.parametrize("method", toy.TEXTS)
 def test_every_method_trains_and_scores_every_class(tmp_path, method):
-    folder = toy.run(tmp_path, method, epochs=1, template_as_released="{text} {mask} news .")
+    folder = toy.run(tmp_path, method, epochs=1)
     assert about(folder)["steps"] == 2
     assert toy.scores(folder)[[0, 1, 2]].notna().all(axis=None)
     assert load_file(folder / "weights.safetensors")["class_vectors"].shape == (3, 16)
@@ -162,7 +169,7 @@ def test_fine_tuning_begins_from_a_linear_probe_whose_body_is_the_checkpoints(tm
     fine = toy.run(tmp_path, "finetune", start=probe, keep=True)
     still = toy.run(tmp_path, "finetune@lr=1e-12", start=probe, lr=1e-12)
     before, kept = backbones.load(ROW).body.state_dict(), load_file(fine / "weights.safetensors")
-    assert any(not torch.equal(value, kept[f"body.{name}"]) for name, value in before.items())
+    assert any(not torch.equal(value, kept[f"body.pretrained.{name}"]) for name, value in before.items())
     first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (probe, still))
     assert (first - second).abs().max(axis=None) < 1e-2
 
@@ -175,6 +182,21 @@ def test_a_run_cannot_begin_from_a_head_alone_or_another_head(made, tmp_path):
         toy.run(tmp_path, "prompt", start=made)
 
 
+def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tuned_one(tmp_path):
+    head = toy.run(tmp_path, "cls-tanh", epochs=1)
+    with pytest.raises(BadInput, match="holds the head without its body; set keep: true .*cls-tanh"):
+        toy.run(tmp_path, "cls-tanh@tuner=frozen", tuner="frozen", start=head)
+
+
+def test_a_start_is_in_the_settings_and_given_or_neither(made, tmp_path):
+    for start, asked in ((made, None), (None, {"method": "cls-tanh"})):
+        settings = toy.settings("cls-tanh", start=asked, epochs=1)
+        with pytest.raises(BadInput, match="--start is the folder .* name in start: give both or neither"):
+            toy.train(
+                made.parents[5], point_at("mine/tiny/toy/cls-relu/1"), toy.asked_of(settings, ROW), CPU, start
+            )
+
+
 def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
     class Head(torch.nn.Module):
         def class_vectors(self):
@@ -185,8 +207,11 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
 
     model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
-    assert choose_tau(model, logits, labels, {"tau": [0.0, 1.0, 1.2], "select": "f1"}) == 1.0
-    assert choose_tau(model, logits, labels * 0, {"tau": [0.0, 0.1], "select": "accuracy"}) == 0.0
+    scorer = scorer_of(CLASSIFICATION, ["a", "b"])
+    run = run_of(toy.settings("", tau=[0.0, 1.0, 1.2], select="f1"))
+    assert choose_tau(model, logits, labels, run, scorer) == 1.0
+    run = run_of(toy.settings("", tau=[0.0, 0.1], select="accuracy"))
+    assert choose_tau(model, logits, labels * 0, run, scorer) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):
@@ -205,7 +230,7 @@ def test_tau_rescales_what_is_written(tmp_path):
     [
         ("cls-tanh", {"max_length": 600}, "a,b,c", "max_length 600 is more than"),
         ("prompt", {"template": "{text} {mask} {mask}"}, "a,b,c", "needs {text} and {mask} once"),
-        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' have words of the same tokens"),
+        ("prompt", {}, "a,a,c", r"words\.csv: classes 'music' and 'sport' are scored by the same tokens"),
         ("prompt", {}, "a,𐎀,c", r"words\.csv: the word '𐎀' of class 'sport' has no token"),
     ],
 )
@@ -221,7 +246,8 @@ def test_what_is_wrong_shows_before_a_text_is_encoded_or_a_card_used(
     for target in (encode, "build"), (torch.nn.Module, "to"):
         monkeypatch.setattr(*target, never)
     with pytest.raises(BadInput, match=says):
-        toy.run(tmp_path, method, verbalizer=str(path), **changes)
+        read = {"verbalizer": str(path)} if method == "prompt" else {}
+        toy.run(tmp_path, method, **read, **changes)
 
 
 def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
@@ -234,13 +260,13 @@ def test_a_class_without_a_verbalizer_is_its_name_in_plain_words():
 
 
 def test_a_linear_head_takes_classes_without_words(tmp_path):
-    path = tmp_path / "words.csv"
-    path.write_text("label,words\nmusic,a\nsport,a\nlaw,𐎀\n", "utf-8")
-    folder = toy.run(tmp_path, "cls-tanh", verbalizer=str(path), keep=True, epochs=1)
+    classes = ["a", "A", "𐎀"]  # alike to the backbone, and unknown to it
+    data.write(toy.table(), classes, tmp_path / "data/toy.parquet", sources={})
+    folder = toy.run(tmp_path, "cls-tanh", keep=True, epochs=1)
     (tmp_path / "rows.csv").write_text("text\nsong\n")
     out = tmp_path / "out.csv"
     predict_file(folder, tmp_path / "rows.csv", out, text="text", pair=None, encoding="utf-8", device="cpu")
-    assert set(pd.read_csv(out).prediction) <= set(toy.WORDS)
+    assert set(pd.read_csv(out).prediction) <= set(classes)
 
 
 def test_a_verbalizer_that_lacks_a_class_is_refused(tmp_path):

@@ -13,6 +13,7 @@ import toy_images
 from safetensors.torch import load_file
 from tiny_vit import DEPTH, SIZE, WIDTH
 
+from tailprompt.components.resolve import run_of
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
@@ -20,7 +21,7 @@ from tailprompt.model import backbones
 from tailprompt.train import check_dev
 
 HEAD = {"head.predictor.weight", "class_vectors"}
-GROUPS = {"body.prompts", "body.pool", "body.keys"}
+GROUPS = {"body.prompts", "body.groups.pool", "body.groups.keys"}
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +113,9 @@ def test_a_frozen_vit_stays_as_it_was_to_the_bit(tmp_path, root, first, monkeypa
     seen = {}
     write = toy_images.train.__globals__["write_weights"]
 
-    def spy(path, model, settings):
-        seen.update({name: value.clone() for name, value in model.body.vit.state_dict().items()})
-        write(path, model, settings)
+    def spy(path, model, **told):
+        seen.update({name: value.clone() for name, value in model.body.pretrained.state_dict().items()})
+        write(path, model, **told)
 
     monkeypatch.setitem(toy_images.train.__globals__, "write_weights", spy)
     toy_images.run(root, f"{method}@lr=0.2", lr=0.2, start=first if method == "lpt" else None)
@@ -197,8 +198,10 @@ def test_fine_tuning_begins_from_a_linear_probe_whose_body_is_the_checkpoints(ro
     fine = toy_images.run(root, "finetune", start=probe, keep=True, lr=1e-3)
     still = toy_images.run(root, "finetune@lr=1e-12", start=probe, keep=True, lr=1e-12, weight_decay=0.0)
     kept, before = weights(fine), backbones.load(toy_images.backbone(root)).body.state_dict()
-    assert {f"body.vit.{name}" for name in before} < set(kept)
-    moved = [name for name, value in before.items() if not torch.equal(value, kept[f"body.vit.{name}"])]
+    assert {f"body.pretrained.{name}" for name in before} < set(kept)
+    moved = [
+        name for name, value in before.items() if not torch.equal(value, kept[f"body.pretrained.{name}"])
+    ]
     assert len(moved) == len(before)
     first, second = (toy.scores(folder)[[0, 1, 2]] for folder in (probe, still))
     assert (first - second).abs().max(axis=None) < 1e-2
@@ -241,8 +244,9 @@ ROWS = {"train": 9, "dev": 0, "test": 3}
     ],
 )
 def test_what_is_chosen_on_dev_needs_one(settings, rows, says):
+    run = run_of(toy_images.settings("", **settings))
     if says is None:
-        check_dev(settings, rows, "x")
+        check_dev(run, rows, "x")
         return
     with pytest.raises(BadInput, match=says):
-        check_dev(settings, rows, "x")
+        check_dev(run, rows, "x")

@@ -1,4 +1,4 @@
-"""A tiny random ViT, images for it and the settings of its tuners, for tests of the library."""
+"""A tiny random ViT and images for it, for tests of the library."""
 
 import json
 
@@ -6,22 +6,17 @@ import timm
 import torch
 from safetensors.torch import save_file
 
+from tailprompt.model.backbones import VisionBackbone
+
 WIDTH, DEPTH, SIZE = 32, 4, 16
-SETTINGS = {
-    "tuner": "prompts",
-    "length": 10,
-    "prompt_init": "trunc_normal",
-    "prompt_dropout": 0.0,
-    "pool": 20,
-    "chosen": 2,
-    "shared_blocks": 6,
-    "query": "shared",
-    "joint": False,
-    "norms": "frozen",
-    "adapter": 0,
-    "border": 0,
-    "start": None,
-}
+
+
+def backbone(model):
+    """The ViT as the library takes it."""
+    tokens = model.patch_embed.num_patches + 1
+    size = model.patch_embed.img_size[0]
+    stated = (model.embed_dim, len(model.blocks), size, (0.5,) * 3, (0.5,) * 3, tokens)
+    return VisionBackbone(model, *stated)
 
 
 def vit(**changes):

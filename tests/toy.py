@@ -9,7 +9,9 @@ import pandas as pd
 import torch
 from conftest import ROW
 
+from tailprompt.components.resolve import completed
 from tailprompt.data import table as data
+from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.train import train
@@ -34,10 +36,9 @@ TRAINING = {
     "language": "en",
 }
 METHODS = read("config/methods.yaml")["methods"]
-SETTINGS = METHODS["default"] | METHODS["default_text"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
-IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED and not name.startswith("default")]
+IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 
@@ -53,22 +54,53 @@ def table(*, pair: bool = False) -> pd.DataFrame:
     return made.assign(pair=[f"because of {label}" for label in made.label]) if pair else made
 
 
+def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) -> dict:
+    """The settings of a method of config/methods.yaml over what is `given`; `changes` must be read by it.
+
+    An empty name is a method that states nothing. form: of the texts, for a template by name.
+    """
+    own = {key: value for key, value in METHODS.get(method, {}).items() if key not in ("title", "backbone")}
+    asked = {key: value for key, value in changes.items() if key not in ("features", "vectors")}
+    merged = {**given, **own, **asked}
+    if "{" not in (name := merged.get("template", "{")):
+        known = name != "as_released"
+        merged["template"] = template_named(name, merged["language"], form) if known else given["template"]
+    made = completed(merged, reads=reads)
+    assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
+    return made | {key: changes[key] for key in changes.keys() - asked.keys()}
+
+
 def settings(method: str, **changes) -> dict:
-    """The settings of a method of config/methods.yaml, under a short training."""
-    row = {**SETTINGS, **TRAINING, **METHODS[method], **changes}
-    return {key: value for key, value in row.items() if key != "title"}
+    """The settings of a method under a short training, on texts."""
+    return told(method, TRAINING, reads="text", **changes)
 
 
-def run(root: Path, method: str, *, seed: int = 1, start: Path | None = None, pair: bool = False, **changes):
-    """Train a method on the made-up data below `root`; returns the run's folder."""
+def asked_of(settings: dict, row: dict) -> dict:
+    """What a run is asked: settings, the features and vectors that came among them, a backbone's row."""
+    extras = {key: settings[key] for key in ("features", "vectors") if key in settings}
+    told = {key: value for key, value in settings.items() if key not in extras}
+    return {"settings": told, "extras": extras, "backbone": row}
+
+
+def run(
+    root: Path,
+    method: str,
+    *,
+    seed: int = 1,
+    start: Path | None = None,
+    pair: bool = False,
+    row: dict = ROW,
+    **changes,
+):
+    """Train a method on the made-up data below `root`; returns the run's folder. row: of the backbone."""
     point = Point("mine", "tiny", "toy", method, seed)
     path = root / "data/toy.parquet"
     if not path.exists():
         data.write(table(pair=pair), list(WORDS), path, sources={})
-    told = settings(
+    asked = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, told, ROW, torch.device("cpu"), start)
+    train(root, point, asked_of(asked, row), torch.device("cpu"), start)
     return root / "runs" / point.path
 
 
@@ -93,5 +125,5 @@ def interrupted(monkeypatch, *, at: int) -> list[int]:
         return real(*arguments)
 
     monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "save_seconds": 0.0})
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
     return begun

@@ -21,9 +21,6 @@ CLASSES = ["bar", "disc", "ring"]
 COUNTS = {"train": (14, 7, 3), "dev": (6, 4, 2), "test": (9, 5, 3)}
 ROW = {"name": "toy", "title": "Toy", "language": "image", "loader": "image_folder", "side": 20}
 TRAINING = {
-    **toy.METHODS["default"],
-    **toy.METHODS["default_image"],
-    "language": "image",
     "optimizer": "sgd",
     "schedule": "cosine",
     "lr": 0.1,
@@ -42,7 +39,6 @@ TRAINING = {
     "pool": 5,
     "shared_blocks": 2,
     "mixup": 1.0,
-    "features": [],
 }
 
 
@@ -71,7 +67,10 @@ def prepare(root: Path, dataset: str = "toy", counts: dict[str, tuple[int, ...]]
     decode.decode(told, {}, {}, write_pictures(root / "pictures" / dataset, counts), array, threads=1)
     made, classes, about = data.load_images(told, array.with_suffix(".parquet"))
     data.write(made, classes, table, sources={})
-    write_json(table.with_suffix(".json"), report.describe(made, classes, told, dataset=dataset, **about))
+    write_json(
+        table.with_suffix(".json"),
+        report.describe(made, classes, told, dataset=dataset, task="classification", **about),
+    )
 
 
 def backbone(root: Path, **changes) -> dict:
@@ -85,8 +84,7 @@ def backbone(root: Path, **changes) -> dict:
 
 def settings(method: str, **changes) -> dict:
     """The settings of a method of config/methods.yaml, under a short training."""
-    row = {**TRAINING, **toy.METHODS[method], "epochs": 2, **changes}
-    return {key: value for key, value in row.items() if key != "title"}
+    return toy.told(method, TRAINING, reads="image", **{"epochs": 2, **changes})
 
 
 def run(
@@ -99,5 +97,5 @@ def run(
     told = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, told, backbone(root), torch.device("cpu"), start)
+    train(root, point, toy.asked_of(told, backbone(root)), torch.device("cpu"), start)
     return root / "runs" / point.path

@@ -14,6 +14,7 @@ from tailprompt.errors import BadInput, known, stage
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --help says more)
 
   plan     [--configfile FILE]   runs, downloads and hours of a scale, before it starts
+  explain  [RUN]                 why a run has its settings: value, layer and file; without RUN every setting
   fetch    [--configfile FILE]   get all its data and weights now, for machines without network
   predict  RUN FILE              apply a finished run's folder to new texts or images
   export   RUN FOLDER            write a run's soft prompt as an adapter of peft
@@ -86,6 +87,21 @@ def plan(arguments: list[str]) -> None:
     print(forecast(whole))
 
 
+def explain(arguments: list[str]) -> None:
+    """Print each setting of a run: its value, the layer and file it is from, and what reads it."""
+    from tailprompt.plan import config
+    from tailprompt.plan.explain import every_setting, explain, point_at
+
+    run = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
+    files = configfiles("explain", arguments)
+    if run is None:
+        print(every_setting())
+        return
+    scale, point = point_at(run)
+    files = files or [str(file) for file in [Path(f"config/{scale}.yaml")] if scale and file.is_file()]
+    print(explain(config.load(files), config.layers_of(files), point))
+
+
 def fetch(arguments: list[str]) -> None:
     """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
     from tailprompt.plan import config
@@ -97,7 +113,7 @@ def fetch(arguments: list[str]) -> None:
     raise SystemExit(subprocess.run(command).returncode)
 
 
-COMMANDS = {"plan": plan, "fetch": fetch}
+COMMANDS = {"plan": plan, "explain": explain, "fetch": fetch}
 
 if __name__ == "__main__":
     main()

@@ -13,15 +13,15 @@ import torch
 
 from tailprompt.errors import stage
 from tailprompt.files import json_object, sha256, write_json
-from tailprompt.model.backbones import CPU, FILES, load, source, unavailable
+from tailprompt.model.backbones import CPU, load, source, unavailable
+from tailprompt.model.folder import FILES, files_in
 
 
 def fetch(row: dict) -> dict[str, str]:
     """Bring the weights here if they are not, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
-    found = sorted(file for name in FILES for file in folder.glob(name) if file.is_file())
-    return {file.name: sha256(file) for file in found}
+    return {file.name: sha256(file) for file in files_in(folder)}
 
 
 def snapshot(row: dict) -> str:

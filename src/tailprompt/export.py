@@ -32,8 +32,10 @@ def export(run: Path, folder: Path) -> None:
         )
     path = run / "weights.safetensors"
     with reading(path):
-        prompt = named(load_file(path), "body.prompt", f"tensor in {path},")
-    adapter.write(folder, settings["soft_scale"] * prompt, keyed(about["backbone"], "its backbone", "family"))
+        prompt = named(load_file(path), "body.prompts", f"tensor in {path},")
+    adapter.write(
+        folder, settings["prompt_scale"] * prompt, keyed(about["backbone"], "its backbone", "family")
+    )
 
 
 def main() -> None:

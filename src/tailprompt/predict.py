@@ -26,6 +26,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from tailprompt import decode
+from tailprompt.components.resolve import run_of
 from tailprompt.data import checks, listings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
@@ -35,11 +36,14 @@ from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.model import backbones
-from tailprompt.model.compose import compose, read_by, rescaled
+from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import load_trained
-from tailprompt.training.loop import PRECISIONS, predict
+from tailprompt.plan.starts import keeping
+from tailprompt.tasks.registry import recorded
+from tailprompt.tasks.task import Task
+from tailprompt.training.batches import predict
+from tailprompt.training.precision import PRECISIONS
 
-RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 HINT = "state its encoding with --encoding"
 
@@ -52,16 +56,16 @@ def apply(
     pixels: the array of which the column `image` names the rows.
     """
     about = record(run)
-    settings = about["settings"]
-    backbone = backbones.load(about["backbone"], device, learns=settings["tuner"] == "full")
-    model = compose(backbone, settings, words=word_ids(about["words"], backbone, settings))
-    load_trained(model, run, started=bool(settings["start"]))
+    told = run_of(about["settings"])
+    backbone = backbones.load(about["backbone"], device, learns=told.tuner.name == "full")
+    model = compose(backbone, told, words=word_ids(about["classes"], about["words"], backbone, told))
+    load_trained(model, run, tuned=about["tuned"], hint=keeping(about["point"]["method"]))
     model.to(device)
-    torch.set_float32_matmul_precision(named(PRECISIONS, settings["precision"], "precision"))
+    torch.set_float32_matmul_precision(named(PRECISIONS, told.precision, "precision"))
     view = partial(
         examples_of,
         backbone=backbone,
-        settings=settings,
+        run=told,
         words=about["words"],
         pixels=pixels,
         device=device,
@@ -70,17 +74,24 @@ def apply(
     parts = []
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
         examples = view(table.iloc[at : at + CHUNK])
-        parts.append(predict(model, examples, precision=settings["precision"]))
+        parts.append(predict(model, examples, precision=told.precision))
     return rescaled(model, torch.cat(parts), about["tau"])
 
 
 def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
     try:
-        about = read_json(run / "run.json", "settings", "backbone", "words", "classes", "tau", "data")
-        images = keyed(about["settings"], "its settings").get("input") == "pixels"
-        told = {"settings": read_by(about["settings"]), "data": ["pair"]}
-        for key, names in {**told, "backbone": ["family"], "words": about["classes"]}.items():
+        needed = ("settings", "backbone", "words", "classes", "tau", "data", "tuned", "point")
+        about = read_json(run / "run.json", *needed)
+        told = run_of(keyed(about["settings"], "its settings"))
+        images = told.input.reads == "image"
+        words = about["classes"] if told.head.name == "verbalizer" else ()
+        for key, names in {
+            "data": ["pair"],
+            "backbone": ["family"],
+            "words": words,
+            "point": ["method"],
+        }.items():
             keyed(about[key], f"its {key}", *names)
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
@@ -91,7 +102,7 @@ def record(run: Path) -> dict:
         ) from None
     there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
     wanted = ["path"] if images else [key for key, held in there.items() if held]
-    return {**about, "images": images, "wanted": wanted}
+    return {**about, "images": images, "wanted": wanted, "task": recorded(about["data"])}
 
 
 def columns_of(
@@ -183,30 +194,11 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
 
 
 def with_predictions(
-    table: pd.DataFrame, logits: Float[Tensor, "rows classes"], classes: list[str]
+    task: Task, table: pd.DataFrame, logits: Tensor, examples: pd.DataFrame, classes: list[str]
 ) -> pd.DataFrame:
-    """The table's own columns, then the most probable classes (three, if there are) with probabilities.
-
-    A class of logit -inf, which is no option of its row, is named nowhere.
-    """
-    best = torch.softmax(logits.double(), -1).topk(min(len(RANKS), len(classes)))
-    made = {}
-    for place, (name, probability) in enumerate(RANKS[: best.indices.shape[1]]):
-        found, value = (part[:, place].numpy() for part in (best.indices, best.values))
-        made[name] = np.where(value > 0, np.array(classes, dtype=object)[found], None)
-        made[probability] = value.round(6)
+    """The table's own columns, then what the task shows of each row. examples: what `apply` took."""
+    made = task.shown(logits.float().numpy(), examples, classes)
     return table.drop(columns=PLACE, errors="ignore").assign(**made)
-
-
-def among(
-    logits: Float[Tensor, "rows columns"], classes: int, examples: pd.DataFrame
-) -> Float[Tensor, "rows classes"]:
-    """Logits of the classes alone, without a last column of open decoding; of options that rows lack -inf."""
-    logits = logits[:, :classes]
-    if CHOICES not in examples:
-        return logits
-    there = torch.tensor(examples[CHOICES].map(len).to_numpy())
-    return logits.masked_fill(torch.arange(classes) >= there[:, None], -torch.inf)
 
 
 def read(
@@ -215,7 +207,7 @@ def read(
     """The rows of a file as they are, and as `apply` takes them. given: columns, by what is in them."""
     columns = columns_of(about, run, given)
     table = rows_of(file, encoding, images=about["images"])
-    taken = [name for names in RANKS for name in names if name in table]
+    taken = [name for name in about["task"].shown_as if name in table]
     if taken:
         raise BadInput(f"{file} has a column {known(taken)} already; rename it")
     if about["images"]:
@@ -241,33 +233,35 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
-    check_out(out)
     about = record(run)
+    check_out(out, about["task"].shown_as)
     check_place(about, run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
     table, examples = read(about, run, file, given, encoding)
-    classes = about["classes"]
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
         with seen as pixels, free(device, wanted=wanted) as name:
-            logits = among(apply(run, examples, torch.device(name), pixels), len(classes), examples)
+            logits = apply(run, examples, torch.device(name), pixels)
         try:
-            writer(with_predictions(table, logits, classes), temporary)
+            writer(with_predictions(about["task"], table, logits, examples, about["classes"]), temporary)
         except (ValueError, TypeError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 
 
-def check_out(out: Path) -> None:
-    """Raise BadInput where a file is there and holds no predictions of this stage; a run's have others."""
+def check_out(out: Path, columns: tuple[str, ...]) -> None:
+    """Raise BadInput where a file is there and holds no predictions of this stage; a run's have others.
+
+    columns: those that this stage adds, of which the first two suffice (there may be two classes only).
+    """
     try:
-        ours = not out.is_file() or {*RANKS[0]} <= {*rows(out, "utf-8", hint=HINT)}
+        ours = not out.is_file() or {*columns[:2]} <= {*rows(out, "utf-8", hint=HINT)}
     except BadInput:
         ours = False
     if not ours:
         raise BadInput(
-            f"{out} was not written by tailprompt predict (it has no columns {' and '.join(RANKS[0])}); "
+            f"{out} was not written by tailprompt predict (it has no columns {' and '.join(columns[:2])}); "
             "name another file with --out"
         )
 

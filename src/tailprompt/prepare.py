@@ -15,6 +15,7 @@ from tailprompt.data import download as sources
 from tailprompt.data import report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput, known, stage
+from tailprompt.tasks.registry import told
 
 
 def arguments() -> argparse.Namespace:
@@ -53,7 +54,7 @@ def main() -> None:
         place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
         raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
-    about = report.describe(table, classes, row, dataset=name, **made)
+    about = report.describe(table, classes, row, dataset=name, task=told(table), **made)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         files.write_json(temporary, about)
         data.write(table, classes, options.out, sources=made["sources"])

@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
-import time
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
+from jaxtyping import Float
 from safetensors.torch import load_file
-from torch import nn
-from tqdm import tqdm
+from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import autocast, linear
+from tailprompt.training.loop import Batches, Loss, Schedule, fit
+from tailprompt.training.precision import autocast, set_precision
 from tailprompt.training.provenance import surroundings
-from tailprompt.training.state import Progress, resume, save
+from tailprompt.training.schedules import linear
+from tailprompt.training.state import Progress
 
 
 def pretrain(
@@ -39,12 +44,12 @@ def pretrain(
         begin_from(task.model, start)
     pack, origin = read_json(packed / "pack.json"), start and sha256(start / "model.safetensors")
     key = json.dumps([recipe, pack, origin], sort_keys=True)
-    progress = optimise(task, recipe, folder / "state.pt", key, name)
+    progress = train(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
     if tokenizer:
         copy_files(tokenizer, folder, ["tokenizer.json", "tokenizer_config.json"])
     with whole(folder / "curve.csv") as temporary:
-        pd.DataFrame(progress.curve).to_csv(temporary, index=False)
+        pd.DataFrame(progress.curve).drop(columns=["epoch", "lr"]).to_csv(temporary, index=False)
     about = {
         "name": name,
         "recipe": recipe,
@@ -76,56 +81,68 @@ def begin_from(model: nn.Module, start: Path) -> None:
     model.load_state_dict(weights, strict=False)
 
 
-def optimise(
-    task: Task, recipe: dict, state: Path, key: str, label: str, save_seconds: float = 120.0
-) -> Progress:
-    """The loop: AdamW, linear warm-up and decay, clipping; held-out loss every `evaluate_every` steps.
+def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progress:
+    """Train the task's model by the loop, with a held-out loss every `evaluate_every` steps."""
+    set_precision(recipe["precision"])
+    return fit(
+        task.model,
+        drawn_by_step(task, recipe["batch"]),
+        loss_of(task, recipe["precision"]),
+        partial(held_out, task=task, precision=recipe["precision"]),
+        schedule_of(recipe),
+        state=state,
+        key=key,
+        label=label,
+    )
 
-    Raises BadInput when the loss is not finite, at the next evaluation and before anything is saved.
-    """
-    learned = dict(task.model.named_parameters())
-    device, steps = next(iter(learned.values())).device, recipe["steps"]
-    decayed = [value for value in learned.values() if value.ndim > 1]
-    plain = [value for value in learned.values() if value.ndim < 2]
+
+def schedule_of(recipe: dict) -> Schedule:
+    """How a recipe's model is trained: by steps, to the last, and with no wait for the GPU at each."""
+    return Schedule(
+        optimizer=partial(adamw, weight_decay=recipe["weight_decay"]),
+        rate=partial(linear, warmup=recipe["warmup"]),
+        lr=recipe["lr"],
+        epochs=recipe["steps"],  # an epoch is one step
+        patience=math.inf,
+        clip=recipe["clip"],
+        evaluate_every=recipe["evaluate_every"],
+        select="last",
+        check_each_step=False,
+    )
+
+
+def adamw(learned: Iterable[Tensor], *, lr: float, weight_decay: float) -> Optimizer:
+    """AdamW that decays matrices and spares vectors: biases and the weights of norms."""
+    tensors = list(learned)
     groups = [
-        {"params": decayed, "weight_decay": recipe["weight_decay"]},
-        {"params": plain, "weight_decay": 0.0},
+        {"params": [value for value in tensors if value.ndim > 1], "weight_decay": weight_decay},
+        {"params": [value for value in tensors if value.ndim < 2], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=recipe["lr"], betas=(0.9, 0.98), eps=1e-6, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, linear(recipe["warmup"], steps, 1))
-    progress = resume(state, key, learned, optimizer, schedule) or Progress()
-    loss = compiled(task.loss) if device.type == "cuda" else task.loss
-    torch.set_float32_matmul_precision("high")
-    begun, saved = time.monotonic() - progress.seconds, time.monotonic()
-    total, since = torch.zeros((), device=device), progress.step
-    with tqdm(total=steps, initial=progress.step, desc=label, unit="step", mininterval=2) as bar:
-        while progress.step < steps:
-            total += update(task, loss, learned, optimizer, task.train(progress.step), recipe)
-            schedule.step()
-            progress.step += 1
-            bar.update()
-            if progress.step % recipe["evaluate_every"] and progress.step < steps:
-                continue
-            mean = float(total) / (progress.step - since)
-            if not mean < float("inf"):
-                raise BadInput(
-                    f"{label}: the loss is not finite between steps {since + 1} and {progress.step}; lower lr"
-                )
-            progress.seconds = time.monotonic() - begun
-            progress.curve.append(
-                {
-                    "step": progress.step,
-                    "loss": mean,
-                    **held_out(task, recipe),
-                    "seconds": round(progress.seconds, 1),
-                }
-            )
-            bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{progress.curve[-1]['held_out_loss']:.3f}")
-            total, since = torch.zeros_like(total), progress.step
-            if time.monotonic() - saved >= save_seconds and progress.step < steps:
-                save(state, key, progress, learned, optimizer, schedule)
-                saved = time.monotonic()
-    return progress
+    return AdamW(groups, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
+
+
+def drawn_by_step(task: Task, batch: int) -> Batches:
+    """The task's batches, drawn anew at each step."""
+
+    def parts(step: int, micro: int) -> Iterator[tuple[Batch, int]]:
+        drawn = task.train(step)
+        for part in zip(*(values.split(micro) for values in drawn), strict=True):
+            yield part, task.items(drawn)
+
+    return Batches(1, batch, parts, names=lambda step: [f"those drawn for step {step + 1}"])
+
+
+def loss_of(task: Task, precision: str) -> Loss:
+    """The task's loss for the loop, compiled where there is a GPU."""
+    device = task.held_out[0][0].device
+    function = compiled(task.loss) if device.type == "cuda" else task.loss
+    cast = autocast(device, precision)
+
+    def loss(model: nn.Module, batch: Batch, _: float) -> Float[Tensor, " items"]:
+        with cast:
+            return function(model, batch)
+
+    return loss
 
 
 def compiled(loss):
@@ -134,33 +151,16 @@ def compiled(loss):
     return torch.compile(loss)
 
 
-def update(task: Task, loss, learned: dict, optimizer, batch: Batch, recipe: dict) -> torch.Tensor:
-    """One step; the loss stays on the device, so that the card never waits for the processor."""
-    task.model.train()
-    with autocast(batch[0].device, recipe["precision"]):
-        value = loss(task.model, batch)
-    value.backward()
-    torch.nn.utils.clip_grad_norm_(learned.values(), recipe["clip"])
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return value.detach()
-
-
 @torch.no_grad()
-def held_out(task: Task, recipe: dict) -> dict[str, float]:
-    """Loss and share of right answers over the held-out batches."""
-    task.model.eval()
-    sizes = [len(batch[0]) for batch in task.held_out]
-    with autocast(task.held_out[0][0].device, recipe["precision"]):
-        values = [
-            [float(task.loss(task.model, batch)), float(task.score(task.model, batch))]
-            for batch in task.held_out
-        ]
-    loss, accuracy = (
-        sum(value[place] * size for value, size in zip(values, sizes, strict=True)) / sum(sizes)
-        for place in (0, 1)
-    )
-    return {"held_out_loss": loss, "held_out_accuracy": accuracy}
+def held_out(model: nn.Module, *, task: Task, precision: str) -> dict[str, float]:
+    """Mean loss and share of right answers over the held-out items."""
+    model.eval()
+    with autocast(task.held_out[0][0].device, precision):
+        losses, right = (
+            torch.cat([function(model, batch) for batch in task.held_out])
+            for function in (task.loss, task.right)
+        )
+    return {"held_out_loss": float(losses.mean()), "held_out_accuracy": float(right.mean())}
 
 
 def copy_files(source: Path, folder: Path, names: list[str]) -> None:

@@ -11,22 +11,28 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, read_parquet, sha256, whole
+from tailprompt.files import read_json, read_parquet, whole
+from tailprompt.plan import agreement
 from tailprompt.report.answers import answers
-from tailprompt.tasks import metrics
+from tailprompt.tasks.registry import recorded
+from tailprompt.tasks.task import scores
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
 SPLITS = ("dev", "test")
 SCHEMA = {"split": "string", "metric": "string", "group": "string", "value": "float64"}
 
 
-def check(predictions: pd.DataFrame, data: pd.DataFrame, split: str, place: Path) -> None:
-    """Raise BadInput unless the split's predictions are its examples, each once, with the same label."""
-    ours = predictions[predictions.split == split].set_index("id").label.sort_index()
-    theirs = data[data.split == split].set_index("id").label.sort_index()
+def check(predictions: pd.DataFrame, data: pd.DataFrame, gold: str, split: str, place: Path) -> None:
+    """Raise BadInput unless the split's predictions are its examples, each once, with the same label.
+
+    gold: the column of labels.
+    """
+    ours = predictions[predictions.split == split].set_index("id")[gold].sort_index()
+    theirs = data[data.split == split].set_index("id")[gold].sort_index()
     if len(ours) != len(theirs):
         raise BadInput(
             f"{place}: {len(ours)} {split} predictions for the {len(theirs)} {split} rows of the data"
@@ -34,20 +40,25 @@ def check(predictions: pd.DataFrame, data: pd.DataFrame, split: str, place: Path
     odd = ours.index.to_numpy() != theirs.index.to_numpy()
     if odd.any():
         raise BadInput(f"{place}: {split} id '{ours.index[odd][0]}' is not in the data, or there twice")
-    wrong = ours.to_numpy() != theirs.to_numpy()
+    wrong = plain(ours) != plain(theirs)
     if wrong.any():
         raise BadInput(f"{place}: the label of {split} id '{ours.index[wrong][0]}' differs from the data's")
 
 
+def plain(labels: pd.Series) -> np.ndarray:
+    """Labels that compare as one value each, lists too."""
+    return (labels.map(tuple) if labels.dtype == object else labels).to_numpy()
+
+
 def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Path) -> pd.DataFrame:
     """Scores (split, metric, group, value) of a run on dev and test."""
-    parts = []
+    task, parts = recorded(report), []
     for split in SPLITS:
-        check(predictions, data, split, place)
+        check(predictions, data, task.gold, split, place)
         part = predictions[predictions.split == split]
         if len(part):
-            rows = metrics.scores(part.label, part.prediction, report["classes"], report["groups"][split])
-            parts.append(pd.DataFrame(rows).assign(split=split))
+            rows = scores(task, part, report, report["groups"][split])
+            parts.append(pd.DataFrame(rows, columns=["metric", "group", "value"]).assign(split=split))
     if not parts:
         raise BadInput(f"{place}: the data have neither dev nor test rows to score")
     return pd.concat(parts)[list(SCHEMA)].astype(SCHEMA)
@@ -55,23 +66,13 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into a run's folder."""
-    same_data(run, data.with_suffix(".parquet"))
-    table = read_parquet(data.with_suffix(".parquet"), "id", "split", "label")
+    agreement.check(run, read_json(run / "run.json"))
     report = read_json(data, "classes", "groups")
+    table = read_parquet(data.with_suffix(".parquet"), "id", "split", recorded(report).gold)
     predictions = answers(run, data.with_suffix(".parquet"), report)
     found = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
         found.to_parquet(temporary, index=False)
-
-
-def same_data(run: Path, table: Path) -> None:
-    """Raise BadInput where a run was trained on other data than what is there now."""
-    trained = read_json(run / "run.json").get("data", {}).get("sha256")
-    if trained and trained != sha256(table):
-        raise BadInput(
-            f"{run} was trained on data that {table} no longer holds; delete that folder to train it again, "
-            "or give the changed data set a name of its own"
-        )
 
 
 def collect(root: Path) -> pd.DataFrame:

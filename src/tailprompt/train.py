@@ -1,8 +1,8 @@
 """Train one run: the data's Parquet and the settings of a point become weights and predictions.
 
-`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --settings JSON
---backbone JSON`. Everything is written whole into the run's folder; a killed run leaves `state.pt` there and
-goes on from it.
+`python -m tailprompt.train --root results/demo --point glee/bert-mini/cmid/prompt/775 --asked FILE`: what the
+run is asked, as `plan.asked` writes it. Everything is written whole into the run's folder. A killed run
+leaves `state.pt` there and goes on from it.
 """
 
 from __future__ import annotations
@@ -10,32 +10,46 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import time
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
-from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
+from tailprompt.components.resolve import run_of, values
+from tailprompt.components.run import Run
+from tailprompt.components.training import Training
 from tailprompt.data import table as data
-from tailprompt.errors import BadInput, known, named, stage
-from tailprompt.files import json_object, keyed, read_json, sha256, write_json
+from tailprompt.data.prepared import Prepared, class_words
+from tailprompt.errors import BadInput, known, stage
+from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
 from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.model import backbones
-from tailprompt.model.backbones import VisionBackbone
-from tailprompt.model.compose import ImageModel, Model, compose, read_by, rescaled
-from tailprompt.model.weights import file_of, load_trained, tuned, write_weights
+from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.compose import Model, compose, rescaled
+from tailprompt.model.weights import (
+    file_of,
+    learns_whole,
+    load_trained,
+    need_not_hold,
+    tuned,
+    write_weights,
+)
+from tailprompt.plan.agreement import read_asked
 from tailprompt.plan.points import Point, parse
-from tailprompt.training.loop import Progress, fit, predict
+from tailprompt.plan.starts import keeping
+from tailprompt.tasks.registry import TASKS, told
+from tailprompt.tasks.task import Task, watched
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
+from tailprompt.training.optimizers import OPTIMIZERS
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -43,136 +57,123 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
+from tailprompt.training.precision import set_precision
 from tailprompt.training.provenance import surroundings
+from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.schedules import SCHEDULES
+from tailprompt.training.state import Progress
 
-LOOP = (
-    "select",
-    "optimizer",
-    "momentum",
-    "schedule",
-    "lr",
-    "batch",
-    "epochs",
-    "patience",
-    "warmup",
-    "weight_decay",
-    "adam_eps",
-    "clip",
-    "evaluate_every",
-    "precision",
-    "bucket",
-)
-COST = ("loss", "sampler", "dual_weight", "lambda_positive_instance", "lambda_negative_instance")
-AFTER = ("tau", "keep", "start")
-OF_IMAGES = ("compile", "key_weight", "key_scaled", "head_start", "augment", "crop_scale", "flip", "mixup")
+Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A prepared data set as a run reads it. words: each class's, in class order."""
-
-    path: Path
-    table: pd.DataFrame
-    classes: list[str]
-    words: dict[str, str]
-
-    @cached_property
-    def parts(self) -> dict[str, pd.DataFrame]:
-        """The rows of each split."""
-        return {split: self.table[self.table["split"] == split] for split in ("train", "dev", "test")}
-
-
-def train(
-    root: Path, point: Point, settings: dict, row: dict, device: torch.device, start: Path | None
-) -> None:
-    """Train `point` and write its folder."""
-    folder, begun = root / "runs" / point.path, time.monotonic()
-    prepared = read(root / "data" / f"{point.dataset}.parquet", settings)
+def train(root: Path, point: Point, asked: dict, device: torch.device, start: Path | None) -> None:
+    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats."""
+    folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(asked["settings"])
+    prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
-    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
-    model = begun_model(backbone, settings, prepared, start)
+    backbone = backbones.load(asked["backbone"], device, learns=run.tuner.name == "full")
+    model, changed = begun_model(backbone, run, prepared, start)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
-        examples_of, backbone=backbone, settings=settings, words=prepared.words, pixels=pixels, device=device
+        examples_of, backbone=backbone, run=run, words=prepared.words, pixels=pixels, device=device
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
-    as_judged = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
-    to_device(model, settings, device)
-    if settings.get("head_start") == "class_means" and not start:
-        start_from_means(model, as_judged())
+    as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
+    to_device(model, run, device)
+    if getattr(run.head, "head_start", None) == "class_means" and not start:
+        start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    key = json.dumps([settings, row, prepared.words, sha256(prepared.path), origin], sort_keys=True)
-    progress = fit_model(model, splits, prepared.classes, settings, point, folder, key)
-    logits, tau = predicted(model, splits, settings)
-    write_predictions(folder / "predictions.parquet", logits, splits, chosen_prompts(model, splits, settings))
-    features = asked_features(model, splits["test"], as_judged, prepared.classes, settings)
+    same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
+    task = TASKS[told(prepared.table)]
+    scorer = scorer_of(task, prepared.classes)
+    progress = fit_model(
+        model, splits, prepared.classes, run, point, folder, scorer, key=json.dumps(same, sort_keys=True)
+    )
+    logits, tau = predicted(model, splits, run, scorer)
+    prompts = chosen_prompts(model, splits, run)
+    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
+    features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
-    write_weights(folder / "weights.safetensors", model, settings)
+    write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
     write_curve(folder / "curve.csv", progress)
-    about = {"point": vars(point), "settings": settings, "backbone": row, "start_sha256": origin}
+    about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
+    about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
-    about |= about_training(progress, settings, dev_scores(logits, splits), tau)
+    about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
 
 
-def read(path: Path, settings: dict) -> Prepared:
+def keep_of(run: Run) -> bool | None:
+    """Whether a tuned body is written too; None where the tuner has no such key."""
+    return getattr(run.tuner, "keep", None)
+
+
+def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
     table, classes = data.read(path)
-    if absent := set(settings.get("features", [])) - set(classes):
+    if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
-    prepared = Prepared(path, table, classes, class_words(classes, settings.get("verbalizer")))
-    check_dev(settings, {split: len(part) for split, part in prepared.parts.items()}, path)
+    words = class_words(classes, run.head.verbalizer) if run.head.name == "verbalizer" else {}
+    prepared = Prepared(path, table, classes, words)
+    check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
 
 
-def check_dev(settings: dict, rows: dict[str, int], path: Path) -> None:
+def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
     """Raise BadInput where something is to be chosen on dev, and cannot be. rows: of each split of `path`."""
-    select = settings["select"]
-    if np.size(settings["tau"]) > 1 and (select == "last" or not rows["dev"]):
+    select = run.select
+    if len(run.tau) > 1 and (select == "last" or not rows["dev"]):
         raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
     if rows["train"] and not rows["dev"] and select != "last":
         raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
 
 
-def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
-    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
-    if verbalizer is None:
-        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
-    table = data.read_words(Path(verbalizer))
-    words = dict(zip(table["label"], table["words"], strict=True))
-    missing = [name for name in classes if not words.get(name)]
-    if missing:
-        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
-    return {name: words[name] for name in classes}
-
-
 def begun_model(
-    backbone: backbones.Backbone | VisionBackbone, settings: dict, prepared: Prepared, start: Path | None
-) -> Model | ImageModel:
-    """The model of a run as it begins: with the weights of the run at `start`, where there is one."""
-    source = settings.get("verbalizer") or f"class names of {prepared.path}"
-    words = word_ids(prepared.words, backbone, settings, source=source)
-    texts = () if isinstance(backbone, VisionBackbone) else prepared.parts["train"]["text"].tolist()
-    model = compose(backbone, settings, words=words, texts=texts)
+    backbone: Backbone | VisionBackbone, run: Run, prepared: Prepared, start: Path | None
+) -> tuple[Model, bool]:
+    """The model as it begins, with the weights of the run at `start`, where there is one.
+
+    And whether its network is not, or will not be, the checkpoint's. Raises BadInput where `start` and the
+    run's settings do not agree on there being one.
+    """
+    if bool(start) != bool(run.start):
+        raise BadInput(
+            "--start is the folder of the run that the settings name in start: give both or neither"
+        )
+    source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
+    words = word_ids(prepared.classes, prepared.words, backbone, run, source=source)
+    texts = word_texts(prepared.parts["train"], backbone, run)
+    model = compose(backbone, run, words=words, texts=texts)
+    before = bool(start) and tuned(start)
     if start:
-        load_trained(model, start, new=model.new(tuned=tuned(start)))
-    return model
+        lacking = need_not_hold(model, tuned=before)
+        load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start))
+    return model, before or learns_whole(model)
 
 
-def to_device(model: Model | ImageModel, settings: dict, device: torch.device) -> None:
-    """Move the model, and compile its blocks where the settings say so and there is a card."""
+def hint(run: Path) -> str:
+    """How the runs of this one's method keep all their weights."""
+    if not (run / "run.json").is_file():
+        return ""
+    point = keyed(read_json(run / "run.json", "point")["point"], f"point of {run}", "method")
+    return keeping(point["method"])
+
+
+def to_device(model: Model, run: Run, device: torch.device) -> None:
+    """Move the model, and compile its blocks where the settings say so and there is a GPU."""
     model.to(device)
-    if settings.get("compile") and device.type == "cuda":
+    images = run.training and run.training.images
+    if images and images.compile and device.type == "cuda":
         model.body.compile_blocks()
 
 
 @torch.no_grad()
-def start_from_means(model: ImageModel, examples: Images) -> None:
+def start_from_means(model: Model, examples: Images) -> None:
     """Give each class's vector in the head the direction of the mean feature of its examples.
 
     As LIFT does (Shi et al. 2024); a class without examples keeps its random one.
@@ -184,122 +185,98 @@ def start_from_means(model: ImageModel, examples: Images) -> None:
 
 
 def fit_model(
-    model: Model | ImageModel,
+    model: Model,
     splits: dict[str, Examples | Images],
     classes: list[str],
-    settings: dict,
+    run: Run,
     point: Point,
     folder: Path,
+    scorer: Scorer,
+    *,
     key: str,
 ) -> Progress:
-    """Run the loop with the settings' loss and sampler. key: what a state must say to be gone on from.
+    """Run the loop with the run's loss and sampler. key: what a state must say to be gone on from.
 
-    A data set for test alone judges the run it starts from.
+    A data set for test alone evaluates the run it starts from.
     """
     if not len(splits["train"]):
         return Progress()
-    others = settings.get("decoding") == "open"  # one column more, of no class
+    told = run.training
+    others = getattr(run.head, "decoding", None) == "open"  # one column more, of no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
+    sampler = SAMPLERS[told.sampler.name]
+    cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
+    set_precision(run.precision)
     return fit(
         model,
-        splits["train"],
-        splits["dev"],
-        loss=objective(settings, counts),
-        sampler=named(SAMPLERS, settings["sampler"], "sampler"),
-        judge=judge,
-        seed=point.seed,
+        sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=point.seed),
+        of_outputs(cost, device=splits["train"].labels.device, precision=run.precision),
+        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer),
+        schedule_of(told, run.select),
         state=folder / "state.pt",
         key=key,
         label=f"{point.dataset} {point.method} {point.seed}",
-        **{key: settings[key] for key in LOOP},
     )
 
 
+def keys_of(run: Run) -> dict:
+    """What the loss is told of the keys of group prompts, if the run has some."""
+    if run.tuner.name != "group_prompts":
+        return {}
+    return {"key_weight": run.tuner.key_weight, "key_scaled": run.tuner.key_scaled}
+
+
+def schedule_of(told: Training, select: str) -> Schedule:
+    """How a run is trained; optimizer and rate take the keys of their components."""
+    return Schedule(
+        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
+        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
+        lr=told.lr,
+        epochs=told.epochs,
+        patience=told.patience,
+        clip=told.clip,
+        evaluate_every=told.evaluate_every,
+        select=select,
+        check_each_step=True,
+    )
+
+
+def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
+    """The scores on dev, where it has examples."""
+    return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
+
+
 def predicted(
-    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict
+    model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
 ) -> tuple[dict[str, Tensor], float]:
     """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
     logits = {
-        split: predict(model, splits[split], precision=settings["precision"])
+        split: predict(model, splits[split], precision=run.precision)
         for split in ("dev", "test")
         if len(splits[split])
     }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), settings)
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, scorer)
     return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
-def choose_tau(model: Model | ImageModel, logits: Tensor | None, labels: Tensor, settings: dict) -> float:
+def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
     """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
-    taus = settings["tau"] if isinstance(settings["tau"], list) else [settings["tau"]]
-    if len(taus) == 1:
-        return taus[0]
-    scores = [judge(rescaled(model, logits, tau), labels)[settings["select"]] for tau in taus]
-    return taus[int(np.argmax(scores))]
+    if len(run.tau) == 1:
+        return run.tau[0]
+    scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
+    return run.tau[int(np.argmax(scores))]
 
 
-def judge(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy and macro F1 over the classes in labels or predictions (as GLEE's code)."""
-    predicted = logits.argmax(-1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-    }
+def scorer_of(task: Task, classes: list[str]) -> Scorer:
+    """What gives the scores of logits and labels that training watches on dev."""
+    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
-def dev_scores(logits: dict[str, Tensor], splits: dict[str, Examples | Images]) -> dict[str, float]:
+def dev_scores(
+    logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
+) -> dict[str, float]:
     """The scores on dev, where there is one."""
-    return judge(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
-
-
-def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
-    """What run.json says of the data."""
-    path, table = prepared.path, prepared.table
-    return {
-        "classes": prepared.classes,
-        "words": prepared.words,
-        "data": {
-            "path": str(path),
-            "sha256": sha256(path),
-            "rows": {split: len(part) for split, part in splits.items()},
-            "pair": "pair" in table,
-            "choices": "choices" in table,
-            **decoding(path, table),
-        },
-        "truncated": {split: part.truncated for split, part in splits.items()},
-    }
-
-
-def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
-    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
-    return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
-
-
-def about_size(model: Model | ImageModel) -> dict[str, int]:
-    """What run.json says of the model: numbers that learn, of them the head's, and all."""
-    return {
-        "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
-        "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
-        "total": sum(value.numel() for value in model.parameters()),
-    }
-
-
-def about_training(progress: Progress, settings: dict, dev: dict[str, float], tau: float) -> dict:
-    """What run.json says of training and of what was chosen. dev: the scores on it."""
-    return {
-        "steps": progress.step,
-        "best_step": progress.best_step,
-        "selection_split": "none" if settings["select"] == "last" else "dev",
-        "dev": dev,
-        "tau": tau,
-        "micro_batch": progress.micro,
-        "training_seconds": round(progress.seconds, 2),
-    }
-
-
-def about_cards(backbone: backbones.Backbone | VisionBackbone) -> dict:
-    """What run.json says of a backbone that lies over several cards: which part lies where."""
-    placed = getattr(backbone, "device_map", None)
-    return {"device_map": placed} if placed else {}
+    return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
 
 def repeatable(threads: int) -> None:
@@ -325,8 +302,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
     parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
-    parser.add_argument("--settings", required=True, help="the run's settings, as JSON")
-    parser.add_argument("--backbone", required=True, help="the backbone's row, as JSON")
+    parser.add_argument("--asked", required=True, type=Path, help="JSON with its settings and backbone's row")
     parser.add_argument("--start", type=Path, help="folder of the run to start from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
@@ -336,12 +312,12 @@ def main() -> None:
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")
     point = point_at(options.point)
-    settings = json_object(options.settings, "--settings", "input", *LOOP, *COST, *AFTER)
-    keyed(settings, "--settings", *(OF_IMAGES if settings["input"] == "pixels" else ()), *read_by(settings))
-    row = json_object(options.backbone, "--backbone", "family")
+    asked = read_asked(options.asked)
+    keyed(asked["settings"], options.asked, "input")
+    keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        train(options.root, point, settings, row, torch.device(device), options.start)
+        train(options.root, point, asked, torch.device(device), options.start)
 
 
 if __name__ == "__main__":

@@ -262,7 +262,7 @@ def drawn(tmp_path, cut):
     rows = [{"text": f"text {n}", "label": "abc"[n % 3]} for n in range(900)]
     row = {**ROW, "cut": cut}
     table, classes = data.load(row, {"all": lines(tmp_path / "a.jsonl", rows)})
-    return table, report.describe(table, classes, row, dataset="mine", sources={})
+    return table, report.describe(table, classes, row, dataset="mine", task="classification", sources={})
 
 
 def test_train_and_dev_are_disjoint_draws_that_the_report_names_and_test_is_whole(tmp_path):

@@ -16,7 +16,6 @@ from tailprompt.data import glee as longtail
 from tailprompt.data import splits
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
-from tailprompt.inputs.template import pieces
 
 ROW = {"name": "mine", "language": "en"}
 
@@ -403,38 +402,6 @@ def test_labels_that_differ_in_case_are_two_classes_where_a_verbalizer_names_bot
     ]
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{text} is.",
-        "{mask}",
-        "{text} {mask} {mask}",
-        "{text} {pair} {mask}",
-        "{text} {masks}",
-        "{text {mask}",
-        "{text} {text} {mask}",
-        "{text!r} {mask}",
-        "{text:>10} {mask}",
-        "{text[0]} {mask}",
-        "{text} {mask} {}",
-        "text} {mask}",
-        "",
-    ],
-)
-def test_a_template_needs_the_text_and_one_mask_and_knows_no_other_names(template):
-    with pytest.raises(BadInput, match="template"):
-        pieces(template, paired=False)
-
-
-def test_a_template_may_name_the_pair_where_there_is_one():
-    assert pieces("{pair} {text} {mask}.", paired=True) == [
-        ("", "pair"),
-        (" ", "text"),
-        (" ", "mask"),
-        (".", None),
-    ]
-
-
 # bad files: one sentence, all places of a kind at once
 
 
@@ -540,7 +507,6 @@ def test_a_prepared_table_comes_back_as_it_was_written(tmp_path):
     table, classes = data.load(ROW, {"all": separated(tmp_path / "a.csv", examples(40))})
     data.write(table, classes, tmp_path / "mine.parquet", sources={"a.csv": "0"})
     again, names = data.read(tmp_path / "mine.parquet")
-    data.check(again, names, "mine")
     pd.testing.assert_frame_equal(table, again)
     assert names == classes and again["label"].dtype == "int64"
 
@@ -549,20 +515,3 @@ def test_reading_a_parquet_that_prepare_did_not_write_is_refused(tmp_path):
     pd.DataFrame({"text": ["x"]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(BadInput, match="not written by tailprompt.prepare"):
         data.read(tmp_path / "x.parquet")
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"label": 7}, "class id outside 0..1"),
-        ({"id": "same"}, "ids must be unique"),
-        ({"split": "train"}, "dev, test has no rows"),
-        ({"label": "a"}, "labels are class ids"),
-    ],
-)
-def test_a_table_that_is_not_canonical_is_refused(change, sentence):
-    table = pd.DataFrame(
-        {"id": list("abc"), "split": ["train", "dev", "test"], "label": [0, 1, 0], "text": list("xyz")}
-    )
-    with pytest.raises(BadInput, match=sentence):
-        data.check(table.assign(**change), ["a", "b"], "mine")

@@ -25,7 +25,7 @@ def table():
 
 
 def read(file, *, training=True, size=16, **settings):
-    return images.read(file, table(), training=training, size=size, **GREY, **settings)
+    return images.image_examples(file, table(), training=training, size=size, **GREY, **settings)
 
 
 def drawn(examples, indices, *, seed=0):
@@ -112,7 +112,7 @@ def test_settings_and_files_of_no_use_are_one_sentence(file, tmp_path):
         (lambda: read(tmp_path / "junk.npy"), r"junk\.npy cannot be read \(ValueError: the magic string"),
         (lambda: read(tmp_path / "half.npy"), r"half\.npy cannot be read \(ValueError: mmap length"),
         (
-            lambda: images.read(file, table().assign(image=STORED), training=True, size=8, **GREY),
+            lambda: images.image_examples(file, table().assign(image=STORED), training=True, size=8, **GREY),
             "has 40 images, but row 40 is asked for",
         ),
     ]:

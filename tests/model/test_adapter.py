@@ -9,16 +9,23 @@ import toy
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
+from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
 from tailprompt.export import export
 from tailprompt.model import adapter, backbones
+from tailprompt.model.bodies import TextBody
 from tailprompt.model.compose import compose
-from tailprompt.model.tuners.soft import SoftPrompted
 from tailprompt.model.weights import load_trained
 
 SHIPPED = "workflow/resources/backbones"
 KINDS = {"t5": AutoModelForSeq2SeqLM, "bert": AutoModelForMaskedLM}
-SOFT = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 5}
+SOFT = {
+    "input": "formatted",
+    "head": "verbalizer",
+    "tuner": "soft_prompt",
+    "length": 5,
+    "template": "soft",
+}
 
 
 @pytest.fixture(params=KINDS)
@@ -36,10 +43,10 @@ def inputs(backbone):
 def ours(backbone, prompt, scale=1.0):
     """Vocabulary logits where the answer stands, of the first input and the second."""
     given = inputs(backbone)
-    body = SoftPrompted(backbone.body, prompt, scale=scale).eval()
-    hidden = body(**given, token_type_ids=torch.zeros_like(given["input_ids"])).last_hidden_state
-    at = [0, 0] if backbone.tokenizer.mask_token_id is None else [2, 1]
-    return backbone.decoder(backbone.transform(hidden[torch.arange(2), at]))
+    body = TextBody(backbone.body, prompts=prompt, scale=scale, rests=True).eval()
+    at = torch.tensor([0, 0] if backbone.tokenizer.mask_token_id is None else [2, 1])
+    batch = {**given, "token_type_ids": torch.zeros_like(given["input_ids"]), "position": at}
+    return backbone.decoder(backbone.transform(body(batch).vector))
 
 
 def pefts(peft_model, backbone, length):
@@ -73,8 +80,8 @@ def test_we_load_what_peft_writes_and_score_alike(row, peft, tmp_path):
     own = KINDS[row["family"]].from_pretrained(row["path"], dtype=torch.float32)
     theirs = peft.get_peft_model(own, config).eval()
     theirs.save_pretrained(tmp_path)
-    settings = toy.settings("default_text", **SOFT, soft_scale=100.0)
-    model = compose(backbone, settings, words=[[5], [6]])
+    run = run_of(toy.settings("", **SOFT, prompt_scale=100.0))
+    model = compose(backbone, run, words=[[5], [6]])
     load_trained(model, tmp_path)
     found = ours(backbone, model.body.embeddings().detach())
     torch.testing.assert_close(found, pefts(theirs, backbone, 5), atol=1e-4, rtol=1e-4)
@@ -82,18 +89,18 @@ def test_we_load_what_peft_writes_and_score_alike(row, peft, tmp_path):
 
 def test_a_run_is_exported_and_starts_another(tmp_path):
     def prompt(folder):
-        return load_file(folder / "weights.safetensors")["body.prompt"]
+        return load_file(folder / "weights.safetensors")["body.prompts"]
 
-    run = toy.run(tmp_path, "default_text", **SOFT, soft_scale=10.0)
+    run = toy.run(tmp_path, "", **SOFT, prompt_scale=10.0)
     export(run, tmp_path / "adapter")
     torch.testing.assert_close(adapter.read(tmp_path / "adapter"), 10 * prompt(run))
-    again = toy.run(tmp_path, "default_text", seed=2, start=tmp_path / "adapter", **SOFT, lr=1e-12)
+    again = toy.run(tmp_path, "", seed=2, start=tmp_path / "adapter", **SOFT, lr=1e-12)
     torch.testing.assert_close(prompt(again), 10 * prompt(run), atol=1e-6, rtol=1e-6)
-    assert set(load_file(again / "weights.safetensors")) == {"body.prompt", "class_vectors"}
+    assert set(load_file(again / "weights.safetensors")) == {"body.prompts", "class_vectors"}
 
 
 def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
-    run = toy.run(tmp_path, "default_text", **SOFT)
+    run = toy.run(tmp_path, "", **SOFT)
     for taken in (run, tmp_path):
         with pytest.raises(BadInput, match="is there and not empty; name another folder"):
             export(run, taken)

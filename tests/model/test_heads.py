@@ -1,30 +1,37 @@
 """Heads: parity with the pretrained head whole, GLEE's variants, and norm scaling."""
 
+import pandas as pd
 import pytest
 import torch
+import toy
 from conftest import ROW
 from transformers import AutoModelForMaskedLM
 
+from tailprompt.components import heads as told
+from tailprompt.components.resolve import options, run_of
 from tailprompt.errors import BadInput
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose
-from tailprompt.model.heads import Linear, Predictor, Verbalizer, scale_by_norm
+from tailprompt.model.heads import HEADS, NORMS, Verbalizer, linear, predictor, scale_by_norm
 
 WORDS = {"a": "kernel", "b": "video games", "c": "网络"}
-SETTINGS = {
-    "tuner": "full",
-    "head": "linear",
-    "activation": "relu",
-    "norm": "none",
-    "norm_eps": "backbone",
-    "dropout": 0.1,
-    "predictor": "linear",
-    "logit_scale": 1.0,
-    "eta": 0.0,
-    "eta_bias": False,
-    "tied": True,
-}
+CLASSES = [[], [], []]
+PLAIN = {"norm": told.NoNorm(), "predictor": told.LinearPredictor()}
+
+
+def dense(backbone, **changes):
+    """GLEE's CLS head of three classes."""
+    return linear(backbone, told.Linear(**PLAIN | changes), CLASSES)
+
+
+def single(backbone, kind, **changes):
+    """The one layer of images, of three classes."""
+    return predictor(backbone, told.Predictor(predictor=kind, **changes), CLASSES)
+
+
+def composed(backbone, words, **changes):
+    return compose(backbone, run_of(toy.settings("", **changes)), words=words)
 
 
 @pytest.fixture
@@ -36,9 +43,10 @@ def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(b
     real = AutoModelForMaskedLM.from_pretrained(ROW["path"], dtype=torch.float32).eval()
     whole = backbones.load({"family": "bert", "path": ROW["path"]})
     words = encode_words(WORDS, whole.tokenizer)
-    model = compose(whole, {**SETTINGS, "head": "verbalizer"}, words=words).eval()
+    model = composed(whole, words, head="verbalizer").eval()
     form = {"input": "prompted", "template": "{text} it is {mask} .", "max_length": 16, "positions": 512}
-    examples = encode(["the linux kernel", "a game"], None, [0, 1], ["x", "y"], whole.tokenizer, **form)
+    rows = pd.DataFrame({"id": ["x", "y"], "text": ["the linux kernel", "a game"], "label": [0, 1]})
+    examples = encode(rows, whole.tokenizer, **form)
     inputs, _ = examples.batch(torch.arange(2))
     position = inputs.pop("position")
     with torch.no_grad():
@@ -51,15 +59,15 @@ def test_pretrained_norm_starts_from_the_head_of_the_backbone_and_fresh_norm_doe
     with torch.no_grad():
         backbone.norm.weight.mul_(1.7)
         backbone.norm.bias.add_(0.3)
-    copied = Linear(backbone, 3, norm="pretrained").norm
+    copied = dense(backbone, norm=told.PretrainedNorm()).layers.norm
     assert torch.equal(copied.weight, backbone.norm.weight) and torch.equal(copied.bias, backbone.norm.bias)
     assert copied.weight is not backbone.norm.weight and copied.eps == backbone.norm.eps
-    fresh = Linear(backbone, 3, norm="fresh").norm
+    fresh = dense(backbone, norm=told.FreshNorm()).layers.norm
     assert (fresh.weight == 1).all() and (fresh.bias == 0).all() and fresh.eps == backbone.norm.eps
 
 
 def test_as_released_norm_has_its_own_eps(backbone):
-    assert Linear(backbone, 3, norm="fresh", norm_eps=1e-5).norm.eps == 1e-5
+    assert dense(backbone, norm=told.FreshNorm(norm_eps=1e-5)).layers.norm.eps == 1e-5
 
 
 def test_tied_verbalizer_trains_the_input_embedding_and_untied_does_not(backbone, hidden):
@@ -74,7 +82,7 @@ def test_tied_verbalizer_trains_the_input_embedding_and_untied_does_not(backbone
 
 
 def test_class_vectors_and_bias_score_like_the_head(backbone, hidden):
-    for head in (Verbalizer(backbone, encode_words(WORDS, backbone.tokenizer)), Linear(backbone, 3)):
+    for head in (Verbalizer(backbone, encode_words(WORDS, backbone.tokenizer)), dense(backbone)):
         features = head.eval().features(hidden)
         assert torch.allclose(
             head.logits(features), features @ head.class_vectors().T + head.bias(), atol=1e-5
@@ -93,13 +101,12 @@ def test_scaling_by_norm_to_the_power_zero_changes_nothing_and_to_one_gives_unit
 
 def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
     words = encode_words(WORDS, backbone.tokenizer)
-    model = compose(backbone, {**SETTINGS, "eta": 1.1, "dropout": 0.0}, words=words)
+    model = composed(backbone, words, eta=1.1, dropout=0.0)
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    examples = encode(
-        ["x"], None, [0], ["x"], backbone.tokenizer, input="plain", template="", max_length=8, positions=512
-    )
+    row = pd.DataFrame({"id": ["x"], "text": ["x"], "label": [0]})
+    examples = encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512)
     inputs, _ = examples.batch(torch.arange(1))
     training, predicting = model.train()(inputs), model.eval()(inputs)
     bias = model.head.bias()
@@ -109,15 +116,15 @@ def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
 
 
 def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
-    head = Linear(backbone, 3, predictor="cosine", logit_scale=30.0).eval()
+    head = dense(backbone, predictor=told.CosinePredictor(logit_scale=30.0)).eval()
     logits = head.logits(head.features(hidden))
     assert logits.abs().max() <= 30.0 and torch.allclose(
         head.logits(2 * head.features(hidden)), logits, atol=1e-4
     )
 
 
-def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_bias(hidden):
-    head = Predictor(hidden.shape[1], 3, predictor="cosine", logit_scale=20.0).eval()
+def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_bias(backbone, hidden):
+    head = single(backbone, told.CosinePredictor(logit_scale=20.0)).eval()
     angles = [
         [torch.dot(one, other) / one.norm() / other.norm() for other in head.class_vectors().detach()]
         for one in hidden
@@ -127,16 +134,16 @@ def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_
     assert torch.allclose(head.class_vectors().norm(dim=-1), torch.ones(3))
 
 
-def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training_only(hidden):
-    head = Predictor(hidden.shape[1], 3, predictor="linear", dropout=0.5).eval()
+def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training_only(backbone, hidden):
+    head = single(backbone, told.LinearPredictor(), dropout=0.5).eval()
     torch.nn.init.normal_(head.predictor.bias)
     assert torch.equal(head.features(hidden), hidden)
     assert torch.allclose(head.logits(hidden), hidden @ head.class_vectors().T + head.bias(), atol=1e-6)
     assert (head.train().features(hidden) == 0).any()
 
 
-def test_logits_of_images_stay_exact_in_half_precision(hidden):
-    head = Predictor(hidden.shape[1], 3).eval()
+def test_logits_of_images_stay_exact_in_half_precision(backbone, hidden):
+    head = single(backbone, told.CosinePredictor()).eval()
     with torch.autocast("cpu", torch.bfloat16):
         made = head.logits(hidden.bfloat16())
     assert torch.equal(made, head.logits(hidden.bfloat16().float()))
@@ -145,7 +152,7 @@ def test_logits_of_images_stay_exact_in_half_precision(hidden):
 def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
     words = encode_words(WORDS, backbone.tokenizer)
     for head in ("linear", "verbalizer"):
-        model = compose(backbone, {**SETTINGS, "tuner": "frozen", "head": head}, words=words)
+        model = composed(backbone, words, tuner="frozen", head=head)
         assert not any(value.requires_grad for value in model.body.parameters())
         assert all(value.requires_grad for value in model.head.parameters())
 
@@ -155,4 +162,8 @@ def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
 )
 def test_an_unknown_part_is_one_sentence_with_the_known_ones(backbone, key, value):
     with pytest.raises(BadInput, match=f"unknown .* '{value}'; known: "):
-        compose(backbone, {**SETTINGS, key: value}, words=[[5], [6]])
+        composed(backbone, [[5], [6]], **{key: value})
+
+
+def test_every_declared_head_and_norm_is_there_and_none_else():
+    assert options("head").keys() == HEADS.keys() and options("norm").keys() == NORMS.keys()

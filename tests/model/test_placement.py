@@ -12,22 +12,23 @@ import toy
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
+from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
-from tailprompt.inputs.examples import encode_rows, word_ids
+from tailprompt.inputs.examples import encode_rows, word_ids, word_texts
 from tailprompt.model import backbones, placement
 from tailprompt.model.compose import compose
 from tailprompt.plan.points import Point
 from tailprompt.predict import predict_file
-from tailprompt.train import judge, train
-from tailprompt.training.loop import fit, predict
+from tailprompt.train import schedule_of, train
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import fit
 from tailprompt.training.objective import objective
-from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.samplers import shuffled
 
 FOLDER = "workflow/resources/backbones/t5-mini"
 ROW = {"family": "t5", "path": FOLDER}
 WORDS = {"0": "bad", "1": "good"}
-RUN = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt", "form": "ssc", "soft_length": 7}
-SETTINGS = toy.SETTINGS | RUN | {"language": "en", "max_length": 40}
+RUN = {"input": "formatted", "head": "verbalizer", "template": "soft", "max_length": 40}
 TABLE = pd.DataFrame(
     {"id": list("abc"), "label": [0, 1, 0], "text": ["a good film", "it was so dull " * 4, "no"]}
 )
@@ -39,20 +40,26 @@ NEAR, DISK = (
 FAR = {**dict.fromkeys(NEAR, "cpu"), **{f"decoder.{part}": "disk" for part in DISK}}
 
 
+def told(*, tuner="soft_prompt", **changes):
+    """The run of a prompt of seven vectors, or of another tuner."""
+    length = {"length": 7} if tuner == "soft_prompt" else {}
+    return run_of(toy.settings("", **RUN, tuner=tuner, **length, **changes))
+
+
 def composed(row=ROW, device=CPU, **changes):
     torch.manual_seed(0)
-    settings = SETTINGS | changes
-    backbone = backbones.load(row, device, learns=settings["tuner"] == "full")
-    words = word_ids(WORDS, backbone, settings)
-    model = compose(backbone, settings, words=words, texts=TABLE["text"].tolist()).to(device)
-    return model, encode_rows(TABLE, backbone, settings, words=WORDS).to(device)
+    run = told(**changes)
+    backbone = backbones.load(row, device, learns=run.tuner.name == "full")
+    words, texts = word_ids(list(WORDS), WORDS, backbone, run), word_texts(TABLE, backbone, run)
+    model = compose(backbone, run, words=words, texts=texts).to(device)
+    return model, encode_rows(TABLE, backbone, run, words=WORDS).to(device)
 
 
 def loss_slope_and_logits(model, examples):
     inputs, labels = examples.batch(torch.arange(3))
     loss = F.cross_entropy(model.train()(inputs), labels)
     loss.backward()
-    return loss.detach(), model.body.prompt.grad, predict(model, examples)
+    return loss.detach(), model.body.prompts.grad, predict(model, examples)
 
 
 def assert_same(one, other, **tolerance):
@@ -71,11 +78,11 @@ def far(monkeypatch):
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_layers_on_two_devices_are_those_on_one(far, decoding, checkpointing, monkeypatch):
     model, examples = composed(far | {"checkpointing": checkpointing}, decoding=decoding)
-    assert {value.device.type for value in model.body.body.decoder.block.parameters()} == {"meta"}
+    assert {value.device.type for value in model.body.pretrained.decoder.block.parameters()} == {"meta"}
     monkeypatch.setattr(backbones, "placed", lambda *_: {"dtype": torch.float32})
     near = composed(decoding=decoding)
     assert_same(loss_slope_and_logits(model, examples), loss_slope_and_logits(*near), atol=1e-5, rtol=1e-4)
-    assert model.body.prompt.grad.norm() > 0
+    assert model.body.prompts.grad.norm() > 0
 
 
 def test_layers_computed_twice_give_the_same_slope_and_keep_less():
@@ -106,8 +113,8 @@ def test_a_frozen_body_of_layers_computed_twice_drops_nothing():
 @pytest.mark.parametrize("decoding", ["restricted", "open"])
 def test_a_prompt_before_bfloat16_weights_is_float32_and_learns(decoding):
     model, examples = composed(ROW | {"dtype": "bfloat16"}, decoding=decoding)
-    assert {value.dtype for value in model.body.body.parameters()} == {torch.bfloat16}
-    assert model.body.prompt.dtype == torch.float32
+    assert {value.dtype for value in model.body.pretrained.parameters()} == {torch.bfloat16}
+    assert model.body.prompts.dtype == torch.float32
     loss, slope, logits = loss_slope_and_logits(model, examples)
     exact = loss_slope_and_logits(*composed(decoding=decoding))
     assert slope.dtype == torch.float32 and torch.cosine_similarity(slope, exact[1], dim=1).min() > 0.9
@@ -177,9 +184,10 @@ def test_a_backbone_larger_than_all_memory_is_one_sentence(machine):
 
 def trained(model, examples):
     """The curve of three steps, and the logits after them."""
-    told = {"lr": 0.1, "batch": 3, "epochs": 3, "patience": 3, "select": "last"}
-    cost, sampler = objective(SETTINGS, torch.ones(2)), SAMPLERS["shuffled"]
-    progress = fit(model, examples, examples, loss=cost, sampler=sampler, judge=judge, seed=1, **told)
+    run = told(lr=0.1, epochs=3, patience=3, select="last", warmup=1.0)
+    batches = sampled(examples, shuffled, batch=3, bucket=1, seed=1)
+    cost = of_outputs(objective(run.training, torch.ones(2)), device=CPU, precision="float32")
+    progress = fit(model, batches, cost, lambda _: {}, schedule_of(run.training, run.select))
     return torch.tensor([line["loss"] for line in progress.curve]), predict(model, examples)
 
 
@@ -194,11 +202,11 @@ def test_three_steps_over_two_devices_are_those_on_one(far, monkeypatch):
 
 def test_a_run_writes_where_its_layers_lay(far, tmp_path, monkeypatch):
     toy.data.write(toy.table(), list(toy.WORDS), tmp_path / "data/toy.parquet", sources={})
-    settings = toy.settings("pt", soft_length=3, epochs=1, soft_scale=1.0, form="ssc")
+    settings = toy.settings("pt", length=3, epochs=1)
     folders = []
     for name in ("far", "near"):
         point = Point("mine", name, "toy", "pt", 1)
-        train(tmp_path, point, settings, ROW, CPU, None)
+        train(tmp_path, point, toy.asked_of(settings, ROW), CPU, None)
         folders.append(tmp_path / "runs" / point.path)
         monkeypatch.setattr(backbones, "placed", lambda *_: {"dtype": torch.float32})
     runs = [json.loads((folder / "run.json").read_text("utf-8")) for folder in folders]
@@ -211,8 +219,8 @@ def test_a_row_for_cards_trains_and_predicts_on_a_cpu_too(tmp_path):
     toy.data.write(toy.table(), list(toy.WORDS), tmp_path / "data/toy.parquet", sources={})
     row = ROW | {"device_map": "auto", "dtype": "bfloat16", "checkpointing": True}
     point = Point("mine", "large", "toy", "pt", 1)
-    settings = toy.settings("pt", soft_length=3, epochs=1, soft_scale=1.0, form="ssc")
-    train(tmp_path, point, settings, row, CPU, None)
+    settings = toy.settings("pt", length=3, epochs=1)
+    train(tmp_path, point, toy.asked_of(settings, row), CPU, None)
     run, rows, out = tmp_path / "runs" / point.path, tmp_path / "rows.csv", tmp_path / "out.csv"
     toy.table().query("split == 'test'").to_csv(rows, index=False)
     predict_file(run, rows, out, encoding="utf-8-sig", device="cpu")

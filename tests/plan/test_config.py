@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from scales import SMALL, scale, small_project
 
+from tailprompt.components.resolve import options, readers
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config
 from tailprompt.plan.layers import merge
@@ -329,18 +330,6 @@ def registry(file: str, name: str) -> set[str]:
 @pytest.mark.parametrize(
     "schema, place, file, name",
     [
-        ("settings", "properties.loss", "training/losses.py", "LOSSES"),
-        ("settings", "properties.sampler", "training/samplers.py", "SAMPLERS"),
-        ("run", "allOf.0.then.properties.head", "model/compose.py", "HEADS_OF_IMAGES"),
-        ("run", "allOf.1.then.properties.head", "model/compose.py", "HEADS"),
-        ("run", "allOf.1.then.properties.tuner", "model/compose.py", "TUNERS"),
-        ("settings", "properties.prompt_init", "model/tuners/vision.py", "PROMPT_INITS"),
-        ("settings", "properties.augment", "inputs/images.py", "AUGMENTATIONS"),
-        ("settings", "properties.optimizer", "training/loop.py", "OPTIMIZERS"),
-        ("settings", "properties.schedule", "training/loop.py", "SCHEDULES"),
-        ("settings", "properties.precision", "training/loop.py", "PRECISIONS"),
-        ("settings", "properties.activation", "model/heads.py", "ACTIVATIONS"),
-        ("settings", "properties.norm", "model/heads.py", "NORMS"),
         ("backbones", "additionalProperties.properties.family", "model/backbones.py", "FAMILIES"),
         ("datasets", "$defs.texts", "data/table.py", "LOADERS"),
         ("datasets", "additionalProperties.properties.shots", "data/groups.py", "SHOTS"),
@@ -357,10 +346,33 @@ def test_schemas_name_what_the_code_has(schema, place, file, name):
     assert set(found["enum"]) == registry(f"src/tailprompt/{file}", name)
 
 
-def test_schemas_name_the_heads_of_texts_and_images():
-    found = read("workflow/schemas/settings.schema.yaml")["properties"]
-    registries = [registry("src/tailprompt/model/compose.py", name) for name in ("HEADS", "HEADS_OF_IMAGES")]
-    assert set(found["head"]["enum"]) == set().union(*registries)
+@pytest.mark.parametrize(
+    "slot, file, name",
+    [
+        ("tuner", "model/compose.py", "TUNERS"),
+        ("head", "model/heads.py", "HEADS"),
+        ("norm", "model/heads.py", "NORMS"),
+        ("loss", "training/losses.py", "LOSSES"),
+        ("sampler", "training/samplers.py", "SAMPLERS"),
+        ("optimizer", "training/optimizers.py", "OPTIMIZERS"),
+        ("schedule", "training/schedules.py", "SCHEDULES"),
+        ("augment", "inputs/images.py", "AUGMENTATIONS"),
+    ],
+)
+def test_components_are_what_the_code_has(slot, file, name):
+    assert set(options(slot)) == registry(f"src/tailprompt/{file}", name)
+
+
+@pytest.mark.parametrize(
+    "key, file, name",
+    [
+        ("precision", "training/precision.py", "PRECISIONS"),
+        ("activation", "model/heads.py", "ACTIVATIONS"),
+    ],
+)
+def test_words_of_a_key_are_what_the_code_has(key, file, name):
+    ((_, _, declared),) = readers(key)
+    assert set(declared.schema["enum"]) == registry(f"src/tailprompt/{file}", name)
 
 
 def test_schemas_name_the_loaders_of_images():
@@ -508,13 +520,13 @@ def test_an_adapter_that_fits_is_taken_and_a_width_that_no_one_states_yet_is_the
 
 def with_options(**row):
     """A scale whose pt shows the classes of cmid as options."""
-    return {"methods": {"pt": {"pattern": "{text} {choices} {mask}"}}, "datasets": {"cmid": row}}
+    return {"methods": {"pt": {"template": "{text} {choices} {mask}"}}, "datasets": {"cmid": row}}
 
 
 def test_options_are_of_a_language_that_has_letters_for_them(root):
     accepted(root, with_options())
     french = {"protocols": {"glee": {"backbones": {"fr": "bert-base-chinese"}}}}
-    said = "pt on cmid under glee: pattern '{text} {choices} {mask}': unknown language of options 'fr'"
+    said = "pt on cmid under glee: template '{text} {choices} {mask}': unknown language of options 'fr'"
     refused(root, with_options(language="fr") | french, said, "known: en, zh")
 
 
@@ -526,7 +538,7 @@ def test_a_verbalizer_has_no_more_classes_than_options_have_letters(root, tmp_pa
     words.write_text("".join(rows[:-1]))
     accepted(root, given)
     words.write_text("".join(rows))
-    refused(root, given, "pt on cmid under glee: pattern", "letters up to", "16; the classes are 17")
+    refused(root, given, "pt on cmid under glee: template", "letters up to", "16; the classes are 17")
 
 
 def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):

@@ -8,7 +8,7 @@ from scales import scale
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.plan import blocks
+from tailprompt.plan import agreement, asked, blocks, starts
 from tailprompt.plan import settings as plan
 from tailprompt.plan.forecast import START, by_rule, forecast, stated
 
@@ -31,17 +31,33 @@ def test_the_demo_downloads_nothing():
     assert "to download: 0.00 GB (" in forecast(scale("demo"))
 
 
+def finish(root, config, point, **changes):
+    """Write the files of a run that took an hour and is what is asked, but for changes of its run.json."""
+    run = root / "results/demo/runs" / point.path
+    run.mkdir(parents=True)
+    weights = asked.weights(config, point.backbone)
+    about = asked.asked(config, point, plan.settings(config, point), weights) | changes
+    for name in agreement.OUTPUTS:
+        (run / name).touch()
+    about |= {"seconds": 3600.0, "data": {"sha256": "of what it was trained on"}}
+    (run / "run.json").write_text(json.dumps(about))
+    for folder in ("config", "workflow"):
+        if not (root / folder).exists():
+            (root / folder).symlink_to(Path(folder).absolute())
+
+
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("demo")
     points = blocks.all_points(demo)
-    done = list({point.dataset: point for point in points}.values())
+    done = list({point.dataset: point for point in points if not starts.start_of(demo, point)}.values())
     for point in done:
-        run = tmp_path / "results/demo/runs" / point.path
-        run.mkdir(parents=True)
-        about = {"seconds": 3600.0, "settings": plan.settings(demo, point)}
-        (run / "run.json").write_text(json.dumps(about))
+        finish(tmp_path, demo, point)
     text = forecast(demo, tmp_path)
     assert "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by rule" not in text
+    data = tmp_path / f"results/demo/data/{done[0].dataset}.parquet"
+    data.parent.mkdir()
+    data.write_bytes(b"other")
+    assert "3 of them done" in forecast(demo, tmp_path)
 
 
 def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
@@ -94,9 +110,7 @@ def test_ones_own_images_not_decoded_yet_are_the_files_of_their_folder_for_train
 
 def test_a_run_with_other_settings_is_not_done(tmp_path):
     demo = scale("demo")
-    run = tmp_path / "results/demo/runs" / blocks.all_points(demo)[0].path
-    run.mkdir(parents=True)
-    (run / "run.json").write_text(json.dumps({"seconds": 3600.0, "settings": {"lr": 1.0}}))
+    finish(tmp_path, demo, blocks.all_points(demo)[0], settings={"lr": 1.0})
     assert ", 0 of them done" in forecast(demo, tmp_path)
 
 

@@ -9,6 +9,7 @@ import toy
 from scales import scale
 
 from tailprompt.errors import BadInput
+from tailprompt.inputs.templates import TEMPLATES
 from tailprompt.plan import blocks
 from tailprompt.plan import settings as plan
 from tailprompt.plan.layers import merge
@@ -71,8 +72,8 @@ def test_a_change_without_key_or_value_is_refused(name):
 
 def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
     layers = [
-        {"methods": {"default": {"gamma": 1.0}}},
-        {"datasets": {"cmid": {"max_length": 2}}},
+        {"methods": {"cls-tanh": {"loss": "focal"}}},
+        {"datasets": {"cmid": {"max_length": 9}}},
         {"protocols": {"glee": {"settings": {"gamma": 3.0}}}},
         {"backbones": {"bert-base-chinese": {"settings": {"gamma": 4.0}}}},
         {"methods": {"cls-tanh": {"gamma": 5.0}}},
@@ -85,7 +86,7 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
         seen.append(plan.settings(paper, POINT)["gamma"])
     assert seen == [1.0, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     assert plan.settings(paper, replace(POINT, method="cls-tanh@gamma=8"))["gamma"] == 8
-    assert plan.settings(paper, POINT)["max_length"] == 2
+    assert plan.settings(paper, POINT)["max_length"] == 9
 
 
 def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):
@@ -159,7 +160,7 @@ def own_settings(**row):
 def test_a_row_without_template_or_length_has_its_languages():
     english, chinese = (own_settings(path="a.csv", language=language) for language in ("en", "zh"))
     assert english["template"] == "{text} This is about {mask} ." and english["max_length"] == 128
-    assert chinese["template"] != english["template"] and "verbalizer" not in english
+    assert chinese["template"] != english["template"] and english["verbalizer"] is None
     paired = own_settings(path="a.csv", language="en", columns={"pair": "b"})
     assert "{pair}" in paired["template"]
     stated = own_settings(path="a.csv", language="en", template="{mask} {text}", max_length=9)
@@ -190,6 +191,20 @@ def test_single_texts_may_be_shown_the_words_of_the_classes_as_options():
     assert form_of({}) == "ssc" and form_of({"form": "mcc"}) == "mcc"
 
 
+def test_a_template_as_released_is_the_data_sets_own_of_that_name_where_it_has_one():
+    row = {"path": "a.csv", "language": "en", "template": "{text} a {mask}"}
+
+    def shown(method, **more):
+        return plan.settings(own(**row, **more), Point("mine", "bert-base-uncased", "own", method, 1))[
+            "template"
+        ]
+
+    assert shown("prompt") == shown("prompt-as-released") == row["template"]
+    released = {"template_as_released": "{text} b {mask}"}
+    assert shown("prompt", **released) == row["template"]
+    assert shown("prompt-as-released", **released) == released["template_as_released"]
+
+
 def test_a_table_without_a_column_of_pairs_has_none():
     with pytest.raises(BadInput, match="'own': form spc is of pairs; name the column: columns: {pair"):
         form_of({"name": "own", "form": "spc", "columns": {"text": "t"}})
@@ -202,7 +217,7 @@ def checked(method, **columns):
     mine = own(path="a.csv", language="en", template="{text} {mask}", columns=columns)
     ft = mine["methods"]["ft"]
     shown = {"words": "{text} is {mask}", "asks": "{text} {pair} {mask}"}
-    mine["methods"] = {**mine["methods"], **{name: {**ft, "pattern": text} for name, text in shown.items()}}
+    mine["methods"] = {**mine["methods"], **{name: {**ft, "template": text} for name, text in shown.items()}}
     return check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
 
 
@@ -214,8 +229,8 @@ def checked(method, **columns):
             {"pair": "p"},
             "template '{text} {mask}' has no {pair}, which its texts have; name it there",
         ),
-        ("words", {"pair": "p"}, "pattern '{text} is {mask}' has no {pair}, which"),
-        ("words", {"choices": "c"}, "pattern '{text} is {mask}' has no {choices}, which"),
+        ("words", {"pair": "p"}, "template '{text} is {mask}' has no {pair}, which"),
+        ("words", {"choices": "c"}, "template '{text} is {mask}' has no {choices}, which"),
         (
             "prompt",
             {"choices": "c"},
@@ -237,7 +252,7 @@ def test_a_run_that_sees_all_of_a_text_is_not(method, columns):
 
 
 def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
-    with pytest.raises(BadInput, match="'own' has no max_length, template, and 'languages' none for 'de'"):
+    with pytest.raises(BadInput, match="'own' has no template, and 'languages' none for 'de'"):
         own_settings(path="a.csv", language="de")
     given = {"path": "a.csv", "language": "de", "template": "{text} {mask}", "max_length": 64}
     assert own_settings(**given)["template"] == "{text} {mask}"
@@ -264,9 +279,10 @@ def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_seco
     begun = {start_of(images, point) for point in points} - {None}
     assert {point for point in points if "@" not in point.method} == begun
     assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
-    assert plan.settings(images, points[0])["shared_blocks"] == 4  # of vit-mini's 8
+    lpt = next(point for point in points if point.method.startswith("lpt@"))
+    assert plan.settings(images, lpt)["shared_blocks"] == 4  # of vit-mini's 8
     larger = merge(images, {"protocols": {"mine": {"backbones": {"image": "vit-base-in21k"}}}})
-    assert plan.settings(larger, blocks.all_points(larger)[0])["shared_blocks"] == 6  # of ViT-B's 12
+    assert plan.settings(larger, replace(lpt, backbone="vit-base-in21k"))["shared_blocks"] == 6  # of 12
 
 
 def test_a_start_names_what_differs_and_is_run_too(paper):
@@ -403,8 +419,9 @@ def test_a_start_must_keep_what_the_run_goes_on_from(paper, method, start, said)
     ],
 )
 def test_a_tuner_of_images_goes_on_from_one_whose_weights_it_has(paper, method, start, said):
-    alike = {"predictor": "linear", "keep": True}
-    rows = {start: alike, method: {**alike, "start": {"method": start}}}
+    kept = {name: {"keep": True} if "tune" in name else {} for name in (start, method)}
+    alike = {"predictor": "linear", "loss": "cross_entropy"}
+    rows = {start: {**alike, **kept[start]}, method: {**alike, **kept[method], "start": {"method": start}}}
     changed = merge(paper, {"methods": rows})
     point = Point("lpt", "vit-mini", "cifar100@imbalance=100", method, 42)
     if said is None:
@@ -436,9 +453,8 @@ ON_BOTH = {"linear", "linear-balanced", "finetune", "finetune-balanced"}  # no w
 @pytest.mark.parametrize("method", sorted(set(toy.IMAGES) - ON_BOTH))
 def test_a_method_of_images_is_refused_on_texts(paper, method):
     point = replace(POINT, method=method)
-    with pytest.raises(
-        BadInput, match="which no run on text has; data set 'cmid' is text|tuner is '.*prompts"
-    ):
+    said = "read only where .* is pixels; data set 'cmid' is text|tuner is '.*prompts.*'; allowed on text: "
+    with pytest.raises(BadInput, match=said):
         check_settings(paper, [point])
 
 
@@ -449,7 +465,10 @@ def test_linear_probes_and_fine_tuning_are_methods_of_both(paper):
 @pytest.mark.parametrize("method", toy.TEXTS)
 def test_a_method_of_texts_is_refused_on_images(paper, method):
     point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", method, 42)
-    said = "which no run on image has; data set 'cifar100' is image|input is 'prompted'; allowed: pixels"
+    said = (
+        "is read only where head is linear; data set 'cifar100.*' is image|"
+        "(input is 'prompted'; allowed on image: pixels)"
+    )
     with pytest.raises(BadInput, match=said):
         check_settings(paper, [point])
 
@@ -457,7 +476,7 @@ def test_a_method_of_texts_is_refused_on_images(paper, method):
 @pytest.mark.parametrize("change", ["head=linear", "input=plain"])
 def test_a_run_on_images_reads_pixels_into_the_head_of_images(paper, change):
     point = Point("lpt", "vit-base-in21k", "cifar100@imbalance=100", f"linear@{change}", 42)
-    with pytest.raises(BadInput, match=f"linear@{change} on cifar100.*; allowed: (predictor|pixels)$"):
+    with pytest.raises(BadInput, match=f"linear@{change} on cifar100.*; allowed .*: (predictor|pixels)$"):
         check_settings(paper, [point])
 
 
@@ -473,7 +492,7 @@ def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_s
 
 def prompting(paper, **changes):
     """The paper's configuration with a row of each kind that soft prompts need."""
-    soft = {"input": "formatted", "head": "verbalizer", "tuner": "soft_prompt"}
+    soft = {"input": "formatted", "template": "soft", "head": "verbalizer", "tuner": "soft_prompt"}
     made = {
         "languages": {"en": {"prompts": {"spc": "rte", "ssc": "r52", "unified": "boolq"}}},
         "methods": {
@@ -528,13 +547,14 @@ def test_runs_are_told_only_the_settings_that_they_read(paper):
         plan.settings(made, Point("glee", "bert-base-uncased", "rte", method, 775))
         for method in ("cls-tanh", "soft")
     )
-    assert soft.keys() - plain.keys() == plan.ALONE.keys() and soft["form"] == "spc"
-    with pytest.raises(BadInput, match="soft_length is read only where tuner is soft_prompt"):
-        plan.settings(made, Point("glee", "bert-base-uncased", "rte", "prompt@soft_length=3", 775))
+    assert {"template", "language", "length", "init", "prompt_scale"} <= soft.keys() - plain.keys()
+    assert soft["template"] == "{text} {mask} . {pair}" and "activation" not in soft
+    with pytest.raises(BadInput, match="length is read only where tuner is soft_prompt or "):
+        plan.settings(made, Point("glee", "bert-base-uncased", "rte", "prompt@length=3", 775))
 
 
 def test_a_start_must_have_a_prompt_of_the_same_length(paper):
-    point = Point("glee", "bert-base-uncased", "rte", "own@soft_length=20", 775)
+    point = Point("glee", "bert-base-uncased", "rte", "own@length=20", 775)
     with pytest.raises(BadInput, match="has prompts of another length"):
         check_start(prompting(paper), point)
     none = prompting(paper, methods={"own": {"start": {"method": "prompt"}}})
@@ -564,16 +584,16 @@ def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     assert {start.method for start in starts} == {"ppt-pretrain"} and starts <= set(points)
 
 
-def test_the_released_patterns_differ_by_data_set_where_the_code_has_them_so():
+def test_the_released_templates_differ_by_data_set_where_the_code_has_them_so():
     whole = scale("paper")
 
     def pattern(dataset, method):
-        return plan.settings(whole, Point("ppt", "t5-xxl", dataset, method, 10))["pattern"]
+        return plan.settings(whole, Point("ppt", "t5-xxl", dataset, method, 10))["template"]
 
-    assert pattern("cb@total=32", "ft-as-released") == "hard_as_released"
+    assert pattern("cb@total=32", "ft-as-released") == TEMPLATES["hard_as_released"]["en"]["spc"]
     assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
     assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
-    assert pattern("superglue-rte@total=32", "pt-as-released") == "soft_as_released"
+    assert pattern("superglue-rte@total=32", "pt-as-released") == TEMPLATES["soft_as_released"]["en"]["spc"]
     assert "we ask {pair} ? {choices} ?" in pattern("race-m@total=32", "ft-as-released")
 
 
@@ -608,12 +628,8 @@ def test_a_text_and_its_prompt_fit_the_positions_of_a_backbone_at_hand(
     soft, plain = at_length(paper, positions - 100, folder, **row)
     assert soft() and plain()
     soft, plain = at_length(paper, positions - 99, folder, **row)
-    said = (
-        f"backbone 'near' has {positions} positions, fewer than max_length {positions - 99} and soft_length"
-    )
-    with pytest.raises(
-        BadInput, match=f"^soft on rte under glee: {said} 100; lower max_length or soft_length"
-    ):
+    said = f"backbone 'near' has {positions} positions, fewer than max_length {positions - 99} and length"
+    with pytest.raises(BadInput, match=f"^soft on rte under glee: {said} 100; lower max_length or length"):
         soft()
     assert plain()
     with pytest.raises(BadInput, match=f"fewer than max_length {positions + 1}; lower max_length$"):

@@ -24,6 +24,7 @@ from tailprompt.report.figures.lda import discriminants
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
 from tailprompt.report.tables.scores import scores
+from tailprompt.tasks import classification
 
 METHODS = ["linear", "lpt-phase1", "lpt"]
 POOL = 5
@@ -289,12 +290,13 @@ def test_a_test_set_of_other_classes_takes_any_right_class_among_those_it_has(tm
     data.to_parquet(tmp_path / "data.parquet", index=False)
     report = {"classes": list("wxyz"), "groups": {"test": {}}, "trained_on": "big", "among": [1, 2, 3]}
     found = answers.answers(tmp_path, tmp_path / "data.parquet", report)
-    assert found.prediction.tolist() == [1, 3, 3]  # 2 is right for b, too, and stands as its label
+    told = classification.answers(found, report["among"])
+    assert told.tolist() == [1, 3, 3]  # 2 is right for b, too, and stands as its label
     report["groups"]["dev"] = {}
     values = score.score(found, data, report, tmp_path).set_index(["metric", "group"]).value
     assert values["accuracy", "all"] == pytest.approx(2 / 3)
     everywhere = answers.answers(tmp_path, tmp_path / "data.parquet", report | {"among": None})
-    assert everywhere.prediction.tolist() == [0, 0, 0]
+    assert classification.answers(everywhere, None).tolist() == [0, 0, 0]
 
 
 def test_objectnets_two_denominators_are_both_said(tmp_path):

@@ -1,17 +1,20 @@
 """The loop: resuming, stopping, accumulating, and what a run that goes wrong says."""
 
+from functools import partial
+
 import pytest
 import torch
-from timm.scheduler import CosineLRScheduler
 from torch import nn
 from torch.nn.functional import cross_entropy
-from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from tailprompt.errors import BadInput
 from tailprompt.inputs.encode import pack
 from tailprompt.training import loop
-from tailprompt.training.loop import accumulate, cosine, cosine_as_released, fit, linear, predict
+from tailprompt.training.batches import epoch_batches, of_outputs, predict, sampled
+from tailprompt.training.loop import Batches, Schedule, accumulate, fit
+from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
+from tailprompt.training.schedules import linear
 
 
 class Bag(nn.Module):
@@ -47,27 +50,43 @@ def judge(logits, labels):
     return {"f1": float((logits.argmax(-1) == labels).float().mean())}
 
 
+def evaluate(net):
+    dev = examples(24, 2)
+    return judge(predict(net, dev), dev.labels)
+
+
 def loss(logits, labels, branch=0, elapsed=0.0):
     return cross_entropy(logits, labels, reduction="none")
 
 
-OPTIONS = {
-    "loss": loss,
-    "sampler": shuffled,
-    "judge": judge,
-    "select": "f1",
-    "seed": 7,
+SCHEDULE = {
+    "optimizer": partial(adamw, weight_decay=0.0, adam_eps=1e-6),
+    "rate": partial(linear, warmup=1.0),
     "lr": 0.01,
-    "batch": 8,
     "epochs": 4,
     "patience": 9,
+    "clip": 1.0,
     "evaluate_every": 3,
-    "save_seconds": 0.0,
+    "select": "f1",
+    "check_each_step": True,
 }
 
 
-def run(net, **changes):
-    return fit(net, examples(64, 1), examples(24, 2), **{**OPTIONS, **changes})
+@pytest.fixture(autouse=True)
+def saved_at_each_evaluation(monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+
+
+on_cpu = partial(of_outputs, device=torch.device("cpu"), precision="float32")
+
+
+def batches(sampler=shuffled, *, train=None):
+    return sampled(train or examples(64, 1), sampler, batch=8, bucket=1, seed=7)
+
+
+def run(net, *, loss=loss, evaluate=evaluate, on=None, state=None, key="", **changes):
+    schedule = Schedule(**{**SCHEDULE, **changes})
+    return fit(net, on or batches(), on_cpu(loss), evaluate, schedule, state=state, key=key, label="toy")
 
 
 def weights(net):
@@ -79,11 +98,7 @@ def test_a_run_learns_and_ends_with_the_weights_of_its_best_step():
     progress = run(net)
     scores = [row["f1"] for row in progress.curve]
     assert max(scores) > scores[0]
-    assert (
-        judge(predict(net, examples(24, 2)), examples(24, 2).labels)["f1"]
-        == progress.best_score
-        == max(scores)
-    )
+    assert evaluate(net)["f1"] == progress.best_score == max(scores)
     assert progress.best_step == progress.curve[scores.index(max(scores))]["step"]  # the first of equals
 
 
@@ -95,7 +110,7 @@ def test_a_killed_run_resumes_to_the_same_weights_and_curve(tmp_path, monkeypatc
     update = loop.update
 
     def kill(*arguments):
-        if arguments[5].step == killed_at + 1:
+        if arguments[4].step == killed_at + 1:
             raise KeyboardInterrupt
         return update(*arguments)
 
@@ -159,6 +174,13 @@ def test_loss_that_is_not_finite_stops_with_step_tensor_and_examples():
     assert torch.equal(weights(net), before)  # nothing was applied
 
 
+def test_unless_each_step_is_looked_at_a_loss_that_is_not_finite_stops_at_the_evaluation(tmp_path):
+    broken = lambda logits, labels, *_: loss(logits, labels) * float("nan")  # noqa: E731
+    with pytest.raises(BadInput, match="toy: the loss is not finite between steps 1 and 3; lower lr"):
+        run(model(), loss=broken, check_each_step=False, state=tmp_path / "state.pt")
+    assert not (tmp_path / "state.pt").exists()
+
+
 def test_gradient_that_is_not_finite_names_its_tensor():
     net = model()
     net.out.weight.register_hook(lambda gradient: gradient * float("inf"))
@@ -166,12 +188,22 @@ def test_gradient_that_is_not_finite_names_its_tensor():
         run(net)
 
 
+def one_step(train, branches):
+    """Batches whose first step has these rows in its branches."""
+    orders = torch.stack([rows.repeat(len(train))[: len(train)] for rows in branches])
+    return sampled(train, lambda *_: orders, batch=len(train), bucket=1, seed=0)
+
+
+def accumulated(net, on, micro, loss=loss, elapsed=0.0):
+    return accumulate(net, on.parts(0, micro), on_cpu(loss), elapsed)
+
+
 def test_accumulated_gradients_equal_those_of_the_whole_batch():
     train = examples(8, 1)
     gradients = []
     for micro in (8, 3, 1):
         net = model().eval()
-        accumulate(net, train, [torch.arange(8)], micro, loss, "float32")
+        accumulated(net, one_step(train, [torch.arange(8)]), micro)
         gradients.append(torch.cat([value.grad.flatten() for value in net.parameters()]))
     assert torch.allclose(gradients[0], gradients[1], atol=1e-6) and torch.allclose(
         gradients[0], gradients[2], atol=1e-6
@@ -181,12 +213,13 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch():
 def test_out_of_memory_halves_the_micro_batch_and_says_so(monkeypatch, capsys):
     whole = loop.accumulate
 
-    def small_card(net, train, batch, micro, *rest):
-        if micro > 2:
+    def small(net, parts, *rest):
+        parts = list(parts)
+        if len(parts[0][0][1]) > 2:
             raise torch.cuda.OutOfMemoryError
-        return whole(net, train, batch, micro, *rest)
+        return whole(net, parts, *rest)
 
-    monkeypatch.setattr(loop, "accumulate", small_card)
+    monkeypatch.setattr(loop, "accumulate", small)
     assert run(model(), epochs=1).micro == 2
     assert "micro-batch is now 2, the batch stays 8" in capsys.readouterr().out
     monkeypatch.setattr(loop, "accumulate", lambda *_: (_ for _ in ()).throw(torch.cuda.OutOfMemoryError()))
@@ -194,49 +227,11 @@ def test_out_of_memory_halves_the_micro_batch_and_says_so(monkeypatch, capsys):
         run(model(), epochs=1)
 
 
-STEPS = 8  # an epoch
-
-
-@pytest.mark.parametrize(
-    "ours, theirs",
-    [(linear, get_linear_schedule_with_warmup), (cosine, get_cosine_schedule_with_warmup)],
-)
-def test_schedules_are_those_of_transformers(ours, theirs):
-    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
-    schedule, factor = theirs(optimizer, 2 * STEPS, 50), ours(2, 50, STEPS)
-    for step in range(51):
-        assert abs(schedule.get_last_lr()[0] - factor(step)) < 1e-9
-        optimizer.step()
-        schedule.step()
-
-
-@pytest.mark.parametrize("schedule", [loop.constant, loop.inverse_root])
-def test_schedules_of_ppt_rise_over_the_warm_up_and_then_stay_or_fall_with_the_root(schedule):
-    rising = [schedule(2.0, 100, 5)(step) for step in range(11)]
-    assert rising == [step / 10 for step in range(11)]
-    factor = schedule(0.0, 100, 5)
-    assert factor(0) == 1 and factor(15) == (1 if schedule is loop.constant else 1 / 4)
-
-
-@pytest.mark.parametrize("warmup", [5, 1, 0])
-def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup):
-    base, epochs = 0.02, 12
-    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=base)
-    theirs = CosineLRScheduler(
-        optimizer, t_initial=epochs, warmup_t=warmup, warmup_lr_init=1e-6, warmup_prefix=False
-    )
-    factor = cosine_as_released(warmup, epochs * STEPS, STEPS)
-    for epoch in range(epochs):
-        theirs.step(epoch)
-        rates = {base * factor(epoch * STEPS + step) for step in range(STEPS)}
-        assert len(rates) == 1 and rates.pop() == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
-
-
 def plain_steps(net, optimizer, schedule, *, clip, epochs=2):
     """The weights after a training loop written down plainly, of the batches that `fit` takes."""
     train = examples(64, 1)
     for epoch in range(epochs):
-        for (rows,) in loop.epoch_batches(train, shuffled, 8, 1, 7, epoch):
+        for (rows,) in epoch_batches(train, shuffled, batch=8, bucket=1, seed=7, epoch=epoch):
             net.train()
             inputs, labels = train.batch(rows)
             cross_entropy(net(inputs), labels).backward()
@@ -253,14 +248,13 @@ def falling(step):
 
 
 @pytest.mark.parametrize("clip", [0.0, 0.05])
-def test_sgd_is_torchs_and_clip_zero_does_not_clip(monkeypatch, clip):
-    monkeypatch.setitem(loop.SCHEDULES, "linear", lambda *_: falling)
+def test_sgd_is_torchs_and_clip_zero_does_not_clip(clip):
     plain = model()
     optimizer = torch.optim.SGD(plain.parameters(), lr=0.5, momentum=0.8, weight_decay=0.01)
     expected = plain_steps(plain, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, falling), clip=clip)
     ours = model()
-    plan = {"optimizer": "sgd", "momentum": 0.8, "weight_decay": 0.01, "lr": 0.5, "clip": clip, "epochs": 2}
-    run(ours, **plan, select="last")
+    optimizer = partial(sgd, momentum=0.8, weight_decay=0.01)
+    run(ours, optimizer=optimizer, rate=lambda *_: falling, lr=0.5, clip=clip, epochs=2, select="last")
     assert torch.allclose(weights(ours), expected, atol=1e-6)
 
 
@@ -272,8 +266,8 @@ def test_prediction_does_not_depend_on_batches_or_padding():
 
 
 def test_last_keeps_the_last_weights_and_needs_no_dev():
-    empty, net = pack([], [], [], 0), model()
-    progress = fit(net, examples(64, 1), empty, **{**OPTIONS, "select": "last", "patience": 0.5})
+    net = model()
+    progress = run(net, evaluate=lambda _: {}, select="last", patience=0.5)
     assert progress.step == progress.best_step == 32 and not progress.best
     assert [set(row) for row in progress.curve] == [{"step", "epoch", "loss", "lr", "seconds"}] * 11
     judged = model()
@@ -288,9 +282,9 @@ def weighed(logits, labels, branch, elapsed):
 
 @pytest.mark.parametrize("micro", [8, 3])
 def test_two_branches_add_up_as_the_sum_of_their_means_whatever_the_micro_batch(micro):
-    train, net = examples(32, 1), model().eval()
-    branches = [torch.arange(8), torch.arange(8, 32, 3)]
-    total = accumulate(net, train, branches, micro, weighed, "float32", 0.5)
+    train, net = examples(8, 1), model().eval()
+    branches = [torch.arange(8), torch.arange(8) // 3]
+    total = accumulated(net, one_step(train, branches), micro, weighed, 0.5)
     found = torch.cat([value.grad.flatten() for value in net.parameters()])
     net.zero_grad()
     means = [cross_entropy(net(train.batch(rows)[0]), train.labels[rows]) for rows in branches]
@@ -301,6 +295,31 @@ def test_two_branches_add_up_as_the_sum_of_their_means_whatever_the_micro_batch(
     assert torch.allclose(found, gradient, atol=1e-6)
 
 
+@pytest.mark.parametrize("micro", [8, 3, 1])
+def test_a_loss_of_several_items_an_example_is_divided_by_the_items_of_the_batch(micro):
+    train, net = examples(8, 1), model().eval()
+    labelled = train.lengths - 2  # an item for each token but two, as tags of words
+    count = lambda rows: int(labelled[rows].sum())  # noqa: E731
+    on = sampled(train, shuffled, batch=8, bucket=1, seed=7, items=count)
+
+    def a_token(net, batch, _):
+        inputs, labels, _ = batch
+        costs = loss(net(inputs), labels)
+        return costs.repeat_interleave(inputs["attention_mask"].sum(1) - 2)
+
+    total = accumulate(net, on.parts(0, micro), a_token, 0.0)
+    costs = loss(net(train.batch(torch.arange(8))[0]), train.labels).detach()
+    assert float(total) == pytest.approx(float((costs * labelled).sum() / labelled.sum()), abs=1e-6)
+
+
+def test_the_loop_takes_any_batches():
+    net = nn.Linear(2, 1)
+    on = Batches(1, 4, lambda step, micro: [(torch.ones(4, 2), 4)], lambda step: ["ones"])
+    schedule = Schedule(**{**SCHEDULE, "epochs": 5, "select": "last", "patience": float("inf")})
+    curve = fit(net, on, lambda net, batch, _: net(batch)[:, 0] ** 2, lambda _: {}, schedule).curve
+    assert [row["step"] for row in curve] == [3, 5] and curve[1]["loss"] < curve[0]["loss"]
+
+
 def test_the_loss_hears_of_branch_and_of_the_share_of_epochs_that_are_over():
     heard = []
 
@@ -308,7 +327,7 @@ def test_the_loss_hears_of_branch_and_of_the_share_of_epochs_that_are_over():
         heard.append((branch, elapsed))
         return loss(logits, labels)
 
-    run(model(), loss=listening, sampler=dual, epochs=2.5, select="last")
+    run(model(), loss=listening, on=batches(dual), epochs=2.5, select="last")
     shares = [epoch * 8 / 20 for epoch in (0, 1, 2) for _ in range(8)][:20]
     assert heard == [(branch, share) for share in shares for branch in (0, 1)]
 
@@ -329,7 +348,7 @@ def test_what_comes_next_is_expected_while_a_batch_is_worked_on(monkeypatch, sam
             return super().batch(indices)
 
     train = Watched(**vars(examples(64, 1)))
-    fit(model(), train, pack([], [], [], 0), **{**OPTIONS, "select": "last", "epochs": 1, "sampler": sampler})
+    run(model(), on=batches(sampler, train=train), evaluate=lambda _: {}, select="last", epochs=1)
     branches = 2 if sampler is dual else 1
     taken = [rows for event, rows in events if event == "take"]
     assert [rows for event, rows in events if event == "expect"] == taken[branches:]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, log_softmax
 
-from tailprompt.plan.schemas import read
+from tailprompt.components.resolve import options, values
 from tailprompt.training.losses import (
     LOSSES,
     asymmetric_gcl,
@@ -22,10 +22,25 @@ from tailprompt.training.losses import (
     ldam,
     logit_adjusted,
 )
+from tailprompt.training.objective import BRANCH
 
 COUNTS = torch.tensor([900.0, 90.0, 9.0, 1.0])
 
 GCL = [gcl, asymmetric_gcl, asymmetric_gcl_as_released]
+# of the logits that each is for
+SCALES = {"ldam": 30.0, "gcl": 1.0, "asymmetric_gcl": 1.0, "asymmetric_gcl_as_released": 20.0}
+
+
+def declared(loss):
+    """The hyper-parameters of a loss as its component declares them, and a scale where it takes one."""
+    name = loss.__name__
+    scale = {"scale": SCALES[name]} if name in SCALES else {}
+    return values(options("loss")[name]()) | scale
+
+
+def cost_of(loss, logits, labels, counts, **changes):
+    """The loss with those hyper-parameters but for `changes`."""
+    return loss(logits, labels, counts, **declared(loss) | changes)
 
 
 def batch(seed: int = 0, examples: int = 64):
@@ -67,8 +82,8 @@ def test_focal_as_released_is_cross_entropy_plus_its_square():
 def test_focal_never_exceeds_cross_entropy_and_as_released_never_falls_below():
     logits, labels = batch(1)
     cost = cross_entropy(logits, labels, reduction="none")
-    assert (focal(logits, labels, COUNTS) <= cost + 1e-6).all()
-    assert (focal_as_released(logits, labels, COUNTS) >= cost - 1e-6).all()
+    assert (cost_of(focal, logits, labels, COUNTS) <= cost + 1e-6).all()
+    assert (cost_of(focal_as_released, logits, labels, COUNTS) >= cost - 1e-6).all()
 
 
 def test_balanced_softmax_weights_each_exponential_by_its_count():
@@ -82,7 +97,7 @@ def test_logit_adjustment_without_prior_or_with_equal_counts_is_cross_entropy():
     logits, labels = batch()
     plain = cross_entropy(logits, labels, reduction="none")
     assert torch.allclose(logit_adjusted(logits, labels, COUNTS, prior=0.0), plain)
-    assert torch.allclose(logit_adjusted(logits, labels, torch.full((4,), 7.0)), plain, atol=1e-6)
+    assert torch.allclose(cost_of(logit_adjusted, logits, labels, torch.full((4,), 7.0)), plain, atol=1e-6)
 
 
 def test_logit_adjusted_minimiser_recovers_balanced_posterior():
@@ -90,14 +105,14 @@ def test_logit_adjusted_minimiser_recovers_balanced_posterior():
     likelihood = torch.tensor([[0.1, 0.2, 0.3, 0.4]])
     posterior = likelihood * COUNTS / (likelihood * COUNTS).sum()
     for label in range(4):
-        cost = logit_adjusted(likelihood.log(), torch.tensor([label]), COUNTS)
+        cost = logit_adjusted(likelihood.log(), torch.tensor([label]), COUNTS, prior=1.0)
         assert torch.allclose(cost, -posterior[:, label].log(), atol=1e-5)
 
 
 def test_class_balanced_with_equal_counts_is_cross_entropy_and_with_beta_near_one_weighs_by_inverse_count():
     logits, labels = batch()
     plain = cross_entropy(logits, labels, reduction="none")
-    assert torch.allclose(class_balanced(logits, labels, torch.full((4,), 7.0)), plain, atol=1e-5)
+    assert torch.allclose(cost_of(class_balanced, logits, labels, torch.full((4,), 7.0)), plain, atol=1e-5)
     inverse = 1 / COUNTS.double()
     weight = (4 * inverse / inverse.sum()).float()[labels]
     assert torch.allclose(
@@ -108,13 +123,13 @@ def test_class_balanced_with_equal_counts_is_cross_entropy_and_with_beta_near_on
 def test_ldam_without_margin_is_cross_entropy():
     logits, labels = batch()
     assert torch.allclose(
-        ldam(logits, labels, COUNTS, margin=0.0), cross_entropy(logits, labels, reduction="none")
+        ldam(logits, labels, COUNTS, margin=0.0, scale=30.0), cross_entropy(logits, labels, reduction="none")
     )
 
 
 def test_ldam_margin_is_largest_for_the_rarest_class_and_falls_with_the_fourth_root():
     logits = torch.zeros(4, 4)
-    cost = ldam(logits, torch.arange(4), COUNTS, margin=0.5, logit_scale=1.0)
+    cost = ldam(logits, torch.arange(4), COUNTS, margin=0.5, scale=1.0)
     margin = 0.5 * (COUNTS / COUNTS.min()) ** -0.25
     by_hand = [-log_softmax(torch.eye(4)[i] * -margin[i], 0)[i] for i in range(4)]
     assert torch.allclose(cost, torch.stack(by_hand))
@@ -132,8 +147,8 @@ CROSS_ENTROPIES = [
 def test_gcl_without_noise_or_with_equal_counts_is_cross_entropy(loss, limit):
     logits, labels = batch()
     plain = cross_entropy(logits, labels, reduction="none")
-    assert torch.allclose(loss(logits, labels, COUNTS, noise=0.0, **limit), plain, atol=1e-5)
-    assert torch.allclose(loss(logits, labels, torch.full((4,), 7.0), **limit), plain, atol=1e-5)
+    assert torch.allclose(cost_of(loss, logits, labels, COUNTS, noise=0.0, **limit), plain, atol=1e-5)
+    assert torch.allclose(cost_of(loss, logits, labels, torch.full((4,), 7.0), **limit), plain, atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", GCL[1:])
@@ -144,7 +159,7 @@ def test_a_gcl_without_focus_is_cross_entropy_with_its_targets(loss):
     target = torch.eye(4)[labels] * 0.9 + 0.1 / 4 if released else torch.ones(64, 4)
     without = {"noise": 0.0, **({"margin": 0.0} if released else {})}
     assert torch.allclose(
-        loss(logits, labels, COUNTS, **UNFOCUSED, **without),
+        cost_of(loss, logits, labels, COUNTS, **UNFOCUSED, **without),
         cross_entropy(logits, target, reduction="none"),
         rtol=1e-5,
     )
@@ -162,14 +177,14 @@ def test_gcl_is_lpt_equations_6_to_8():
     s, n = logits.numpy() / 5, COUNTS.double().numpy()
     v = 5 * (s - (np.log(n.max()) - np.log(n)) * np.abs(epsilon.numpy()))
     p = np.exp(v) / np.exp(v).sum(1, keepdims=True)
-    found = gcl(logits, labels, COUNTS.double(), logit_scale=5.0, epsilon=epsilon)
+    found = gcl(logits, labels, COUNTS.double(), noise=1.0, scale=5.0, epsilon=epsilon)
     assert np.allclose(found.numpy(), -np.log(p[row, y]))
     for positive, negative in [(0.0, 4.0), (0.5, 8.0), (2.0, 1.0)]:
         expected = (1 - p[row, y]) ** positive * np.log(p[row, y])
         for i in range(4):
             expected += np.where(y == i, 0.0, p[:, i] ** negative * np.log(p[:, i]))
-        focus = {"lambda_positive": positive, "lambda_negative": negative}
-        found = asymmetric_gcl(logits, labels, COUNTS.double(), logit_scale=5.0, epsilon=epsilon, **focus)
+        focus = {"lambda_positive": positive, "lambda_negative": negative, "noise": 1.0, "scale": 5.0}
+        found = asymmetric_gcl(logits, labels, COUNTS.double(), epsilon=epsilon, **focus)
         assert np.allclose(found.numpy(), -expected)
 
 
@@ -188,13 +203,13 @@ def test_a_gcl_as_released_is_the_released_arithmetic(positive, negative):
     )
     expected = -((is_label * 0.9 + 0.1 / 4) * weight * np.log(p)).sum(1)
     focus = {"lambda_positive": positive, "lambda_negative": negative}
-    found = asymmetric_gcl_as_released(logits, labels, COUNTS.double(), epsilon=epsilon, **focus)
+    found = cost_of(asymmetric_gcl_as_released, logits, labels, COUNTS.double(), epsilon=epsilon, **focus)
     assert np.allclose(found.numpy(), expected)
 
 
 @pytest.mark.parametrize("loss", GCL)
 def test_gcl_asks_more_of_rarer_classes(loss):
-    cost = loss(torch.zeros(4, 4), torch.arange(4), COUNTS, epsilon=torch.ones(4, 4), logit_scale=1.0)
+    cost = cost_of(loss, torch.zeros(4, 4), torch.arange(4), COUNTS, epsilon=torch.ones(4, 4), scale=1.0)
     assert (cost.diff() > 0).all()
 
 
@@ -202,9 +217,9 @@ def test_gcl_asks_more_of_rarer_classes(loss):
 def test_gcl_draws_anew_from_the_seed_of_the_run(loss):
     logits, labels = batch()
     torch.manual_seed(3)
-    first, second = (loss(logits, labels, COUNTS) for _ in range(2))
+    first, second = (cost_of(loss, logits, labels, COUNTS) for _ in range(2))
     torch.manual_seed(3)
-    assert torch.equal(first, loss(logits, labels, COUNTS)) and not torch.equal(first, second)
+    assert torch.equal(first, cost_of(loss, logits, labels, COUNTS)) and not torch.equal(first, second)
 
 
 @pytest.mark.parametrize("loss", GCL[1:])
@@ -213,7 +228,7 @@ def test_gcl_draws_anew_from_the_seed_of_the_run(loss):
 def test_a_gcl_and_its_gradient_stay_finite_at_p_of_one_and_of_zero(loss, positive, size):
     logits = (torch.eye(4)[:1] * size).requires_grad_(True)
     focus = {"lambda_positive": positive, "lambda_negative": 0.5}
-    cost = loss(logits, torch.tensor([0]), COUNTS, noise=0.0, **focus)
+    cost = cost_of(loss, logits, torch.tensor([0]), COUNTS, noise=0.0, **focus)
     cost.sum().backward()
     assert cost.isfinite().all() and logits.grad.isfinite().all()
 
@@ -223,24 +238,37 @@ def test_a_gcl_and_its_gradient_stay_finite_at_p_of_one_and_of_zero(loss, positi
 @settings(max_examples=25, deadline=None)
 def test_loss_and_gradient_stay_finite(name, size, label):
     logits = (torch.eye(4)[:1] * size).requires_grad_(True)
-    LOSSES[name][0](logits, torch.tensor([label]), torch.tensor([5.0, 1.0, 0.0, 300.0])).sum().backward()
+    counts = torch.tensor([5.0, 1.0, 0.0, 300.0])
+    cost_of(LOSSES[name], logits, torch.tensor([label]), counts).sum().backward()
     assert logits.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_each_loss_is_per_example(name):
     logits, labels = batch()
-    function, wanted = LOSSES[name]
 
     def cost(rows):
-        drawn = {"epsilon": batch(1)[0][rows]} if "noise" in wanted else {}
-        return function(logits[rows], labels[rows], COUNTS, **drawn)
+        drawn = {"epsilon": batch(1)[0][rows]} if "noise" in declared(LOSSES[name]) else {}
+        return cost_of(LOSSES[name], logits[rows], labels[rows], COUNTS, **drawn)
 
     assert torch.allclose(cost(slice(64)), torch.cat([cost([i]) for i in range(64)]), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_each_setting_of_a_loss_has_a_default_and_a_place_in_its_signature(name):
-    function, wanted = LOSSES[name]
-    default = read("config/methods.yaml")["methods"]["default"]
-    assert set(wanted) <= set(default) & set(inspect.signature(function).parameters)
+def test_each_hyper_parameter_of_a_loss_is_declared_with_a_default_and_no_default_is_in_its_signature(name):
+    parameters = inspect.signature(LOSSES[name]).parameters.values()
+    taken = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+    assert taken.pop("epsilon", None) is None
+    assert taken.keys() == declared(LOSSES[name]).keys() and {*taken.values()} <= {inspect.Parameter.empty}
+    assert ("scale" in taken) == getattr(options("loss")[name], "scaled", False)
+
+
+def test_every_declared_loss_is_there_and_none_else():
+    assert options("loss").keys() == LOSSES.keys()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_second_branch_has_anew_what_a_loss_has(name):
+    keys = values(options("loss")[name](), sampler="dual")
+    assert values(options("loss")[name]()).keys() <= keys.keys()
+    assert {key.removesuffix(BRANCH) for key in keys} == {key for key in keys if not key.endswith(BRANCH)}

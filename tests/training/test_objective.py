@@ -5,8 +5,11 @@ import torch
 import toy
 from torch.nn.functional import cross_entropy
 
+from tailprompt.components import losses
+from tailprompt.components.resolve import options
+from tailprompt.components.training import Training
 from tailprompt.errors import BadInput
-from tailprompt.training.losses import LOSSES, asymmetric_gcl_as_released, logit_adjusted
+from tailprompt.training.losses import LOSSES, asymmetric_gcl_as_released, ldam, logit_adjusted
 from tailprompt.training.objective import objective
 
 COUNTS = torch.tensor([90.0, 9.0, 1.0])
@@ -16,13 +19,17 @@ MATCH = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5])
 COST = cross_entropy(LOGITS, LABELS, reduction="none")
 
 
-def settings(**changes):
-    """The defaults of images."""
-    return {**toy.METHODS["default"], **toy.METHODS["default_image"], **changes}
-
-
-def cost(outputs=LOGITS, labels=LABELS, *, branch=0, elapsed=0.0, **changes):
-    return objective(settings(**changes), COUNTS)(outputs, labels, branch, elapsed)
+def cost(outputs=LOGITS, labels=LABELS, *, loss=None, dual_weight=0.5, branch=0, elapsed=0.0, **keys):
+    """What a run with dual sampling loses."""
+    training = Training(
+        loss=loss or losses.CrossEntropy(),
+        sampler=losses.Dual(dual_weight=dual_weight),
+        lr=0.1,
+        batch=5,
+        epochs=1.0,
+        patience=1.0,
+    )
+    return objective(training, COUNTS, **keys)(outputs, labels, branch, elapsed)
 
 
 @pytest.mark.parametrize("elapsed", [0.0, 0.25, 0.975])
@@ -51,30 +58,40 @@ def test_mixed_labels_are_two_losses_by_their_shares():
 
 
 def test_the_second_branch_has_lambdas_of_its_own_where_they_are_stated():
-    told = {"loss": "asymmetric_gcl_as_released", "noise": 0.0, "logit_scale": 1.0, "dual_weight": 1.0}
-    stated = {"lambda_positive_instance": 0.5, "lambda_negative_instance": 8.0}
-    common = {"noise": 0.0, "margin": 0.5, "logit_scale": 1.0, "smoothing": 0.1}
+    told = {"noise": 0.0, "margin": 0.5, "smoothing": 0.1}
+    own = {"lambda_positive_instance": 0.5, "lambda_negative_instance": 8.0}
+    plain, stated = (losses.AsymmetricGclAsReleased(**told, **more) for more in ({}, own))
 
     def expected(positive, negative):
         lambdas = {"lambda_positive": positive, "lambda_negative": negative}
-        return asymmetric_gcl_as_released(LOGITS, LABELS, COUNTS, **common, **lambdas)
+        return asymmetric_gcl_as_released(LOGITS, LABELS, COUNTS, **told, **lambdas, scale=1.0)
 
-    assert torch.equal(cost(**told, **stated), expected(0.0, 4.0))
-    assert torch.equal(cost(**told, **stated, branch=1), expected(0.5, 8.0))
-    assert torch.equal(cost(**told, branch=1), expected(0.0, 4.0))
+    assert torch.equal(cost(loss=stated, dual_weight=1.0), expected(0.0, 4.0))
+    assert torch.equal(cost(loss=stated, dual_weight=1.0, branch=1), expected(0.5, 8.0))
+    assert torch.equal(cost(loss=plain, dual_weight=1.0, branch=1), expected(0.0, 4.0))
 
 
 def test_counts_reach_the_loss_and_bfloat16_logits_are_taken_as_float32():
     expected = logit_adjusted(LOGITS.bfloat16().float(), LABELS, COUNTS, prior=0.5)
-    assert torch.equal(cost(LOGITS.bfloat16(), loss="logit_adjusted", prior=0.5), expected)
+    assert torch.equal(cost(LOGITS.bfloat16(), loss=losses.LogitAdjusted(prior=0.5)), expected)
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_the_scale_of_the_head_is_that_of_margins(scale):
+    expected = ldam(LOGITS, LABELS, COUNTS, margin=0.5, scale=scale)
+    assert torch.equal(cost(loss=losses.Ldam(margin=0.5), scale=scale), expected)
+
+
+def test_without_keys_what_is_added_is_the_sentinels_loss_and_the_mean_is_taken():
+    assert torch.allclose(cost((LOGITS, MATCH)), (COST + MATCH) / 2)
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_runs_from_the_settings_of_a_method(name):
-    found = cost(loss=name, labels=(LABELS, OTHERS, torch.tensor(0.4)))
+def test_every_loss_runs_as_it_is_declared(name):
+    found = cost(loss=options("loss")[name](), labels=(LABELS, OTHERS, torch.tensor(0.4)))
     assert found.shape == (5,) and found.isfinite().all()
 
 
 def test_an_unknown_loss_is_one_sentence():
     with pytest.raises(BadInput, match="unknown loss 'hinge'; known: "):
-        cost(loss="hinge")
+        toy.settings("", loss="hinge")

@@ -12,7 +12,7 @@ localrules:
 
 rule backbone:
     input:
-        made=made_backbone,
+        of(recipes.backbone_files, "backbone"),
     output:
         "results/{scale}/backbones/{backbone}.json",
     log:
@@ -21,7 +21,7 @@ rule backbone:
     conda:
         "../../envs/torch.yaml"
     params:
-        row=backbone_json,
+        row=told(rows.backbone_row, "backbone"),
     shell:
         "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {params.row:q} --out {output:q}"
         " > {log:q} 2>&1"
@@ -34,7 +34,7 @@ rule backbones:
 
 rule vocabulary:
     input:
-        corpus=ancient(corpus_of),
+        corpus=ancient(of(recipes.corpus, "recipe")),
     output:
         tokenizer="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer.json",
         config="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer_config.json",
@@ -43,7 +43,7 @@ rule vocabulary:
     conda:
         "../../envs/torch.yaml"
     params:
-        recipe=recipe_json("vocabulary", "scripts", "held_out", "positions"),
+        recipe=told(recipes.part, "recipe", keys=("vocabulary", "scripts", "held_out", "positions")),
     shell:
         "python -m tailprompt.vocabulary --recipe {params.recipe:q} --corpus {input.corpus:q}"
         " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
@@ -51,8 +51,8 @@ rule vocabulary:
 
 rule pack:
     input:
-        data=ancient(corpus_of),
-        tokenizer=tokenizer_of,
+        data=ancient(of(recipes.corpus, "recipe")),
+        tokenizer=of(recipes.tokenizer, "recipe"),
     output:
         directory("results/{scale}/pretraining/{recipe}/packed"),
     log:
@@ -60,7 +60,7 @@ rule pack:
     conda:
         "../../envs/torch.yaml"
     params:
-        recipe=recipe_json("scripts", "held_out", "length", "pixels"),
+        recipe=told(recipes.part, "recipe", keys=("scripts", "held_out", "length", "pixels")),
         tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
     shell:
         "python -m tailprompt.pack --recipe {params.recipe:q} --data {input.data:q} {params.tokenizer}"
@@ -69,9 +69,7 @@ rule pack:
 
 rule pretrain:
     input:
-        packed=ancient(packed_of),
-        tokenizer=ancient(tokenizer_of),
-        start=ancient(started_from),
+        unpack(recipe_inputs),
     output:
         model="results/{scale}/pretraining/{recipe}/model.safetensors",
         config="results/{scale}/pretraining/{recipe}/config.json",
@@ -91,7 +89,7 @@ rule pretrain:
         mem_mb=lambda wildcards, attempt: 16000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
-        recipe=recipe_json(),
+        recipe=told(recipes.part, "recipe"),
         tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
         start=lambda wildcards, input: folder_option("--start", input.start),
     shell:
@@ -111,7 +109,7 @@ rule card:
     conda:
         "../../envs/tables.yaml"
     params:
-        texts=lambda wildcards: as_json(named(config["pretraining"], wildcards.recipe, "recipe")["card"]),
+        texts=told(recipes.card_texts, "recipe"),
     shell:
         "python -m tailprompt.card --about {input.about:q} --texts {params.texts:q} --out {output:q}"
         " > {log:q} 2>&1"

@@ -11,8 +11,8 @@ localrules:
 # It takes no sources: a comment must not cost the hours that a large set takes.
 rule decode:
     input:
-        files=user_files,
-        folders=class_folders,
+        files=of(data.user_files, "dataset"),
+        folders=of(data.class_folders, "dataset"),
     output:
         images="results/{scale}/images/{dataset}.npy",
         listing="results/{scale}/images/{dataset}.parquet",
@@ -26,9 +26,9 @@ rule decode:
         mem_mb=lambda wildcards, attempt: 8000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
-        row=images_json,
+        row=told(data.row_to_decode, "dataset"),
         folder=config.get("data_dir") or "null",
-        raw=raw_folder,
+        raw=of(data.raw_folder, "dataset"),
     shell:
         "python -m tailprompt.decode --dataset {params.row:q} --data-dir {params.folder:q}"
         " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
@@ -37,7 +37,7 @@ rule decode:
 # Pseudo-labels by a model are made from its probabilities, so that other thresholds annotate nothing again.
 rule annotate:
     input:
-        corpus=ancient(corpus_input),
+        corpus=ancient(of(data.corpus, "dataset")),
     output:
         "results/{scale}/annotated/{dataset}.parquet",
     log:
@@ -52,8 +52,8 @@ rule annotate:
         mem_mb=lambda wildcards, attempt: 16000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
-        row=annotated_json,
-        raw=raw_folder,
+        row=told(data.row_to_annotate, "dataset"),
+        raw=of(data.raw_folder, "dataset"),
     shell:
         "python -m tailprompt.annotate --dataset {params.row:q} --data-dir null --raw {params.raw:q}"
         " --out {output:q} --device {resources.device} --slots {resources.slots} > {log:q} 2>&1"
@@ -61,9 +61,9 @@ rule annotate:
 
 rule prepare:
     input:
-        verbalizer=verbalizer_of,
-        files=user_files,
-        listing=listing_of,
+        verbalizer=of(data.verbalizer, "dataset"),
+        files=of(data.user_files, "dataset"),
+        listing=of(data.listing, "dataset"),
         source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
@@ -74,10 +74,10 @@ rule prepare:
     conda:
         "../../envs/tables.yaml"
     params:
-        row=dataset_json,
+        row=told(data.row_to_prepare, "dataset", shown=SHOWN),
         folder=config.get("data_dir") or "null",
-        raw=raw_folder,
-        listing=listing_option,
+        raw=of(data.raw_folder, "dataset"),
+        listing=lambda wildcards, input: option("--listing", input.listing),
     shell:
         "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
         " --raw {params.raw:q} {params.listing} --out {output.table:q} > {log:q} 2>&1"

@@ -3,10 +3,10 @@
 
 rule tabulate:
     input:
-        runs=runs_of("tables"),
-        data=data_of("tables"),
-        reported=reported,
-        source=code_of("tables", "tabulate", "tables"),
+        runs=shown_by("tables", shown.scores),
+        data=shown_by("tables", shown.reports),
+        reported=shown_by("tables", shown.reported),
+        source=shown_by("tables", shown.code, stage="tabulate"),
     output:
         "results/{scale}/tables/{paper}/{name}.tex",
         "results/{scale}/tables/{paper}/{name}.md",
@@ -23,7 +23,7 @@ rule tabulate:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=spec_of("tables"),
+        spec=shown_by("tables", as_json),
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
@@ -31,10 +31,10 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=runs_of("figures"),
-        data=data_of("figures"),
-        reported=shown_beside,
-        source=code_of("figures", "draw", "figures"),
+        runs=shown_by("figures", shown.scores),
+        data=shown_by("figures", shown.reports),
+        reported=shown_by("figures", shown.drawn_beside),
+        source=shown_by("figures", shown.code, stage="draw"),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",
         report(
@@ -49,7 +49,7 @@ rule draw:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=spec_of("figures"),
+        spec=shown_by("figures", as_json),
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
@@ -57,9 +57,9 @@ rule draw:
 
 rule tables:
     input:
-        targets("tables", "tex", "md", "csv", "html"),
+        shown.targets(SHOWN, SCALE, "tables", "tex", "md", "csv", "html"),
 
 
 rule figures:
     input:
-        targets("figures", "pdf", "png"),
+        shown.targets(SHOWN, SCALE, "figures", "pdf", "png"),

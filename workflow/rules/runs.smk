@@ -8,11 +8,7 @@ localrules:
 
 rule train:
     input:
-        data=ancient("results/{scale}/data/{dataset}.parquet"),
-        images=ancient(images_of),
-        backbone=ancient("results/{scale}/backbones/{backbone}.json"),
-        verbalizer=words_of,
-        start=start_weights,
+        unpack(run_inputs),
     output:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/weights.safetensors",
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
@@ -35,13 +31,11 @@ rule train:
         mem_mb=host_mb,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
-        settings=settings_of,
-        backbone=backbone_json,
-        start=start_option,
+        start=lambda wildcards, input: folder_option("--start", input.start),
     shell:
         "python -m tailprompt.train --root results/{wildcards.scale}"
         " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
-        " --settings {params.settings:q} --backbone {params.backbone:q} {params.start}"
+        " --asked {input.asked:q} {params.start}"
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
 
 
@@ -50,6 +44,7 @@ rule score:
         predictions="results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
         data="results/{scale}/data/{dataset}.json",
         table="results/{scale}/data/{dataset}.parquet",
+        backbone="results/{scale}/backbones/{backbone}.json",  # so that it is never hidden behind a settled run
         source=sources("tailprompt.score"),
     output:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/scores.parquet",

@@ -1,1 +1,1 @@
-"""Raw files, and a prepared data set as one table."""
+"""Raw files of data sets, and what they become: one table for each data set."""

@@ -1,4 +1,4 @@
-"""Files inside zip and tar archives, found by the end of their path."""
+"""Files in zip and tar archives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError)
 
 
 def extract(archive: Path, member: str, path: Path) -> None:
-    """Write the one file of `archive` whose path ends in `member` to `path`, whole."""
+    """Write the only file of `archive` whose path ends in `member` to `path`."""
     try:
         with zipfile.ZipFile(archive) if zipfile.is_zipfile(archive) else tarfile.open(archive) as opened:
             names = opened.namelist() if isinstance(opened, zipfile.ZipFile) else opened.getnames()
@@ -35,7 +35,7 @@ def extract(archive: Path, member: str, path: Path) -> None:
 
 
 def texts(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of each file in a tar archive, in the order of the archive."""
+    """(path, content) of each file of a tar archive, in its order."""
     try:
         with tarfile.open(archive) as opened:
             for entry in opened:

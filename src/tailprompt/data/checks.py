@@ -1,4 +1,4 @@
-"""What can be wrong with a data set, each in one sentence that names every place of its kind."""
+"""Checks of a data set. Each raises BadInput with one sentence that lists all rows with the same fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailprompt.errors import BadInput, known
 
 
 def types(table: pd.DataFrame, name: str) -> None:
-    """Every text, second text, label and id is a text, and the options are a list of texts."""
+    """Texts, second texts, labels and ids are strings, and the options of a row are a list of strings."""
     kinds = dict.fromkeys(("text", "pair", "label", "id"), ("text", lambda cell: isinstance(cell, str)))
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
         if column in table:
@@ -21,7 +21,7 @@ def types(table: pd.DataFrame, name: str) -> None:
 
 
 def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
-    """No text, second text, label or given id is empty, or blanks and control characters alone.
+    """No text, second text, label or given id is empty, or only blanks and control characters.
 
     options: the most that a row may have.
     """
@@ -37,9 +37,9 @@ def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> Non
 
 
 def choices(table: pd.DataFrame, name: str, most: int) -> None:
-    """Options are two to `most`, and the label, where there is one, is the letter of one.
+    """Each row has two to `most` options, and its label, if it has one, is the letter of one of them.
 
-    RACE has empty options and some that stand twice, so those are let through; `options` refuses them.
+    Empty and repeated options are allowed here, because RACE has some; `options` refuses them.
     """
     number = table[CHOICES].map(len)
     few_or_many = ~number.between(2, most)
@@ -55,7 +55,7 @@ def choices(table: pd.DataFrame, name: str, most: int) -> None:
 
 
 def options(table: pd.DataFrame, name: str) -> None:
-    """No option is empty, or stands twice among those of its row but for blanks."""
+    """No option is empty, and no two options of a row are equal apart from blanks."""
     plain = table[CHOICES].map(lambda given: [" ".join(option.split()) for option in given])
     empty = plain.map(lambda given: any(map(invisible, given)))
     refuse(table, empty, f"'{name}': {{n}} rows have an empty option ({{places}}); fill it or leave it out")
@@ -64,19 +64,19 @@ def options(table: pd.DataFrame, name: str) -> None:
 
 
 def invisible(text: str) -> bool:
-    """Whether a text has nothing to read: blanks, control characters and marks of no width only."""
+    """Whether a text shows nothing: it has only blanks, control characters and marks without width."""
     return all(category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in text)
 
 
 def ids(table: pd.DataFrame, name: str) -> None:
-    """Every id stands once."""
+    """Ids are unique."""
     repeated = table["id"].duplicated(keep=False)
     where = few(sorted(set(table.loc[repeated, "id"])))
     refuse(table, repeated, f"'{name}': ids must be unique, but {{n}} rows share one: {where} ({{places}})")
 
 
 def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "dev", "test")) -> None:
-    """There are rows of every split that is needed."""
+    """Every split that is needed has rows."""
     empty = [split for split in needed if not (table["split"] == split).any()]
     if empty:
         some = (
@@ -86,9 +86,9 @@ def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "de
 
 
 def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trained: str = "train") -> None:
-    """Every label is a class, and no dev or test label is one that the split `trained` never has.
+    """Every label is a class, and every dev or test label occurs in the split `trained`.
 
-    Of texts with options, where it is a place, it may be.
+    The second does not apply to texts with options, whose label is the place of the right one.
     """
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
@@ -109,7 +109,7 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
 
 
 def spellings(table: pd.DataFrame, name: str) -> None:
-    """No label is another, more frequent one but for blanks and case."""
+    """No two labels differ only in blanks or case."""
     rarer = respelled(table["label"])
     wrong = few([f"'{label}'" for label in rarer])
     refuse(
@@ -121,20 +121,20 @@ def spellings(table: pd.DataFrame, name: str) -> None:
 
 
 def respelled(labels: pd.Series) -> list[str]:
-    """Labels that are another, more frequent one but for blanks and case."""
+    """Labels that differ from a more frequent label only in blanks or case."""
     plain = labels.value_counts().index.to_series().map(plainly)
     return list(plain.index[plain.duplicated()])
 
 
 def plainly(words: str) -> str:
-    """Words without case and surplus blanks."""
+    """Words in lower case, with single blanks."""
     return " ".join(words.split()).casefold()
 
 
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
-    """Raise `sentence` with the number {n} and the {places} of the bad rows, if there are any.
+    """Raise BadInput with `sentence`, its {n} the number and its {places} the places of the bad rows.
 
-    Not by str.format: a label may hold braces itself.
+    Not by str.format, because a label may contain braces.
     """
     if bad.any():
         places = table.loc[bad, PLACE if PLACE in table else "id"]
@@ -142,7 +142,7 @@ def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
-    """A verbalizer names the labels of the data and (unless `absent`) no others, in words of their own."""
+    """A verbalizer has different words for each label of the data, and (unless `absent`) no other labels."""
     given, there = list(words["label"]), set(table["label"])
     missing, surplus = sorted(there - set(given)), sorted(set(given) - there)
     alike = words["words"].map(plainly).duplicated(keep=False)
@@ -163,16 +163,3 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
             f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "
             "or set absent_classes: true in the data set's row"
         )
-
-
-def canonical(table: pd.DataFrame, classes: list[str], name: str) -> None:
-    """The form every stage reads: id, split, label (class id), and text and perhaps pair, or image."""
-    missing = {"id", "split", "label", "image" if "image" in table else "text"} - set(table)
-    if missing:
-        raise BadInput(f"'{name}' lacks the column {known(missing)}; it has {known(table)}")
-    if not pd.api.types.is_integer_dtype(table["label"]):
-        raise BadInput(f"'{name}': labels are class ids (int64), not {table['label'].dtype}")
-    outside = ~table["label"].between(0, len(classes) - 1)
-    refuse(table, outside, f"'{name}': {{n}} rows have a class id outside 0..{len(classes) - 1} ({{places}})")
-    ids(table, name)
-    splits(table, name)

@@ -1,4 +1,4 @@
-"""Plain text as documents: a line is a paragraph, an empty line ends a document."""
+"""Documents of a plain text file: each line is a paragraph, and an empty line ends a document."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ HAN = re.compile(r"[㐀-鿿]")
 def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
     """The documents of a UTF-8 text file (.txt, or compressed .gz, .xz, .bz2), each a list of paragraphs.
 
-    Reads line by line, so a corpus of any size needs the memory of one document. One of more than `longest`
-    characters is passed over. Raises BadInput where the file is missing, damaged or not UTF-8, with the line.
+    The file is read line by line, so memory holds one document whatever the size of the corpus. Documents of
+    more than `longest` characters are skipped. Raises BadInput, with the line, if the file is missing,
+    damaged or not UTF-8.
     """
     path, paragraphs, characters, line = Path(path), [], 0, 0
     opener = named(OPENERS, path.suffix, f"ending of the corpus {path.name}")
@@ -50,13 +51,13 @@ def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
 
 
 def is_held_out(document: list[str], share: float) -> bool:
-    """Whether a document belongs to the held-out `share`; its own text decides, wherever it stands."""
+    """Whether a document belongs to the held-out `share`, which depends on nothing but its text."""
     digest = hashlib.sha1("\n".join(document).encode()).digest()
     return int.from_bytes(digest[:4]) < share * 2**32
 
 
 def is_latin(document: list[str]) -> bool:
-    """Whether fewer than one character in a hundred is Chinese."""
+    """Whether less than one character in a hundred is Chinese."""
     text = "".join(document)
     return len(HAN.findall(text)) < len(text) / 100
 

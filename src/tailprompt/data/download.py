@@ -1,8 +1,8 @@
-"""Where a data set's files come from: a folder the user has, or a pinned address, checked by digest.
+"""The files of a data set, from a folder of the user or from a pinned address, checked by digest.
 
-Downloads use requests (its retries do not cover a body that breaks off, so the loop is here): a broken
-download goes on where it stopped, on this run or a later one. A digest that no one has seen yet is
-recorded in a lock file at the first download and enforced from then on.
+A broken download resumes where it stopped, in this run or a later one; the loop is ours, because the retries
+of requests do not cover a body that breaks off. A digest that the configuration does not state is recorded in
+a lock file at the first download and enforced afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
-GIVE_UP = {400, 401, 403, 404, 405, 410}  # answers that a second attempt will not change
+GIVE_UP = {400, 401, 403, 404, 405, 410}  # status codes that a second attempt will not change
 BROKEN = (requests.RequestException, EOFError)
 
 
@@ -35,7 +35,7 @@ def offline() -> bool:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options by which a stage is told of a data set's files."""
+    """Add the options that tell a stage where the files of a data set are."""
     parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
     parser.add_argument(
         "--data-dir", type=folder, help="a folder that holds the public files; null downloads them"
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def folder(text: str) -> Path | None:
-    """The folder of an option that may be null."""
+    """The folder that an option names, or None for null."""
     return None if text in ("", "null", "None") else Path(text)
 
 
@@ -80,7 +80,7 @@ def found(
     paths, digests = {}, {}
     for key, entry in stated(row).items():
         path = located(row, entry, data_dir) or downloaded(row, entry, raw, lock)
-        # of an archive the lock knows the digest of the whole, not of its file
+        # for an archive, the lock has the digest of the archive, not of the file in it
         expected = entry.get("sha256") or ("member" not in entry and locked(lock).get(entry.get("url", "")))
         digest = content_digest(path)
         if expected and digest != expected:
@@ -115,16 +115,16 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
 
 
 def advice(entry: dict) -> str:
-    """What to do when a file is not where it should be."""
+    """What the user can do about a missing file."""
     if "path" in entry:
         return "; correct its path in the data set's row"
     return "; put it there" + (", or set data_dir: null to download it" if "url" in entry else "")
 
 
 def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
-    """The file in `raw`, downloaded if it is not there yet; its digest recorded if no one stated it.
+    """The file in `raw`, downloaded if it is not there yet; its digest is recorded if none was stated.
 
-    A file that is published in an archive is taken out of it; the archive is downloaded once, and kept.
+    A file that is published in an archive is extracted from it. The archive is downloaded once and kept.
     """
     path = Path(raw) / file_name(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,8 +155,8 @@ def download(
 ) -> str:
     """Download `url` to `path`, whole or not at all; returns the SHA-256.
 
-    Raises BadInput after `attempts` broken ones, at once on an answer that will not change, or when the
-    content is not the expected one.
+    Raises BadInput after `attempts` failures, at once for a status that will not change, or if the digest of
+    the content is not `sha256`.
     """
     part = path.with_name(f"{path.name}.part")
     reason = ""
@@ -182,7 +182,7 @@ def download(
 
 
 def stream(url: str, part: Path) -> None:
-    """Append what is still missing of `url` to `part`; EOFError when the connection ends too early."""
+    """Append the missing rest of `url` to `part`; raises EOFError if the connection ends too early."""
     start = part.stat().st_size if part.exists() else 0
     # identity: a range of a compressed stream would not be a range of the file
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})}

@@ -1,6 +1,6 @@
-"""The raw forms of GLEE's long-tailed sets, cut into splits as its authors cut them.
+"""Loaders of GLEE's long-tailed data sets in their raw form, split as the authors split them.
 
-Every recipe draws from Python's own generator seeded with 1234, so the rows come in the authors' order.
+Each loader draws from Python's own generator with seed 1234, which gives the rows in the authors' order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tailprompt.errors import BadInput
 
 SEED = 1234
 
-# CMID writes six of its intents in two ways
+# CMID spells six of its intents in two ways
 MERGED = {
     "药物功效": "药物作用",
     "药物药物禁忌": "药物禁忌",
@@ -29,7 +29,7 @@ MERGED = {
 
 
 def load_cmid(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """CMID.json (a JSON list or JSON Lines): shuffled, the first fifth test, the next tenth dev."""
+    """CMID.json (a JSON list or JSON Lines), shuffled: the first fifth is test, the next tenth dev."""
     objects = json_objects(paths["raw"], keys={"originalText", "label_4class", "label_36class"})
     wrong = [n for n, o in objects if not (is_intent(o["label_4class"]) and is_intent(o["label_36class"]))]
     if wrong:
@@ -43,12 +43,12 @@ def load_cmid(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def is_intent(labels) -> bool:
-    """Whether labels are a list of texts, the first of which counts."""
+    """Whether labels are a list of texts, with at least the first, which counts."""
     return are_texts(labels) and len(labels) > 0
 
 
 def intent(example: dict) -> str:
-    """CMID's label: primary and secondary intent in one, without the quotes inside the strings."""
+    """CMID's label: primary and secondary intent joined, without the quotes in the strings."""
     name = example["label_4class"][0].strip("'") + example["label_36class"][0].strip("'")
     return MERGED.get(name, name)
 
@@ -79,7 +79,7 @@ def load_msra(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def mentions(path: Path) -> list[tuple]:
-    """(sentence, entity, type, place) of every entity of a bakeoff file, in the order of the text."""
+    """(sentence, entity, type, place) of every entity in a bakeoff file, in order."""
     try:
         root = ElementTree.fromstring(decoded(path, "gb18030"))
     except ElementTree.ParseError as error:
@@ -95,7 +95,7 @@ def mentions(path: Path) -> list[tuple]:
 
 
 def load_r52(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """R52: one document a line, and a line of number, split and label beside it; the order is kept."""
+    """R52: a file with one document a line, and one with its number, split and label; the order is kept."""
     texts = decoded(paths["corpus"], "latin-1").rstrip("\n").split("\n")
     labels = r52_labels(paths["labels"])
     if len(texts) != len(labels):
@@ -108,7 +108,7 @@ def load_r52(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def r52_labels(path: Path) -> list[tuple[str, str]]:
-    """(split, label) a document; each training document goes to dev with probability 0.1."""
+    """(split, label) of each document; a training document goes to dev with probability 0.1."""
     draw = random.Random(SEED)
     found = []
     for _, (_, split, label) in fields_of(path, "latin-1", 3):
@@ -134,12 +134,12 @@ def held_out(train: list[tuple], test: list[tuple]) -> pd.DataFrame:
 
 
 def framed(splits: dict[str, list[tuple]]) -> pd.DataFrame:
-    """Examples (text, label, place) or (text, pair, label, place) of each split as one table."""
+    """One table of each split's examples, which are (text, label, place) or (text, pair, label, place)."""
     rows = [(split, *example) for split, examples in splits.items() for example in examples]
     paired = bool(rows) and len(rows[0]) == 5
     return pd.DataFrame(rows, columns=[SPLIT, TEXT, *([PAIR] if paired else []), LABEL, PLACE])
 
 
 def place(path: Path, number: int) -> str:
-    """Where an example came from, for messages."""
+    """Where an example is, for messages."""
     return f"{path.name}:{number}"

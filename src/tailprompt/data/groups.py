@@ -1,4 +1,4 @@
-"""Head and tail of a long-tailed set (GLEE, section 3.1) and many, medium, few by training count."""
+"""Groups of classes: head and tail (GLEE, section 3.1), and many, medium and few by training count."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailprompt.errors import BadInput, named
 def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[int], list[int]]:
     """Class ids of head and tail, most frequent first.
 
-    The most frequent classes are head as long as their running share of the examples, the class itself
-    included, stays strictly below `threshold`; the class that reaches it and all after it are tail.
-    Ties stand in ascending class id. A class without examples is in neither. Head may be empty (one
-    class alone reaches the threshold). Without a threshold there are no groups.
+    Classes are in head while the cumulative share of examples, their own included, is strictly below
+    `threshold`. The class that reaches it and all later ones are tail. Ties are ordered by class id. Classes
+    without examples are in neither. Head is empty if the first class reaches the threshold. Without a
+    threshold, both are empty.
     """
     if threshold is None:
         return [], []
@@ -31,10 +31,11 @@ def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[i
 def many_medium_few(
     counts: Sequence[int], *, many: int = 100, few: int = 20, shots: str = "survey"
 ) -> dict[str, list[int]]:
-    """Class ids with many, few and a medium number of training examples.
+    """Class ids with many, a medium number of, and few training examples.
 
-    shots: to which group a class with exactly `many` or `few` belongs, a name of SHOTS. The thresholds are
-    those of Liu et al. (2019), Large-scale long-tailed recognition in an open world, section 4.
+    shots: a name of SHOTS, which says where a class with exactly `many` or `few` examples belongs. The
+    default thresholds are those of Liu et al. (2019), Large-scale long-tailed recognition in an open world,
+    section 4.
     """
     if many < few:
         raise BadInput(f"many ({many}) must be at least few ({few}), or a class would be in both")
@@ -55,8 +56,10 @@ def groups(
     few: int,
     shots: str = "survey",
 ) -> dict:
-    """Groups of each split. `head_source` test: head and tail from the split's own counts, as GLEE's code
-    does when it evaluates that split; train: from the training counts.
+    """The groups of each split.
+
+    head_source: "test" takes head and tail from the split's own counts, as GLEE's code does when it evaluates
+    that split; "train" takes them from the training counts.
     """
     found = {}
     for split in counts:
@@ -66,8 +69,8 @@ def groups(
     return found
 
 
-SHOTS = {  # is many, is few
+SHOTS = {  # (is many, is few)
     "survey": (operator.gt, operator.lt),  # Zhang et al. (2023), Deep long-tailed learning; LIFT
     "oltr": (operator.ge, operator.le),  # Liu et al. (2019), as their code has it
-    "lpt_released": (operator.gt, operator.le),  # LPT's; its paper has both ends in two groups
+    "lpt_released": (operator.gt, operator.le),  # LPT's code; its paper puts both boundaries in two groups
 }

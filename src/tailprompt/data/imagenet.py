@@ -1,8 +1,8 @@
 """Test sets of ImageNet's classes under another distribution (LPT, Tables 6 and 16).
 
-Each image says which of ImageNet's 1,000 class ids count as right (`accepted`); its label is the first.
-Classes are called by their WordNet ids, whose order is that of the class ids. What has no such class is left
-out and counted.
+`accepted` lists the ImageNet class ids, of 1,000, that are correct for an image; its label is the first of
+them. Classes are named by their WordNet ids, in the order of the class ids. Images without such a class are
+left out and counted.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from tailprompt.files import read_json, reading
 
 
 def wordnet_folders(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """A folder for each class, called by its WordNet id: ImageNet-Sketch, -A and -R."""
+    """A folder for each class, named by its WordNet id: ImageNet-Sketch, -A and -R."""
     number = {name: c for c, name in enumerate(synsets())}
     below = {folder.name: folder for folder in folders(rooted(root, row))}
     strange = [name for name in below if name not in number]
     if strange:
         raise BadInput(f"'{row['name']}': {root} has folders that are no class of ImageNet: {few(strange)}")
-    return judged(root, {folder: [number[name]] for name, folder in below.items()})
+    return accepting(root, {folder: [number[name]] for name, folder in below.items()})
 
 
 def numbered_folders(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """A folder for each class, called by its class id and so in no order of names: ImageNet-V2."""
+    """A folder for each class, named by its class id: ImageNet-V2."""
     below = folders(rooted(root, row))
     strange = [folder.name for folder in below if not (folder.name.isdecimal() and int(folder.name) < 1000)]
     if strange:
         raise BadInput(f"'{row['name']}': {root} has folders that are no number below 1000: {few(strange)}")
-    return judged(root, {folder: [int(folder.name)] for folder in below})
+    return accepting(root, {folder: [int(folder.name)] for folder in below})
 
 
 def real(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """ImageNet's validation images with all labels that are right (Beyer et al. 2020).
+    """ImageNet's validation images with all their correct labels (Beyer et al. 2020).
 
-    Images that no label fits are left out, as its authors do.
+    Images without a correct label are left out, as by the authors.
     """
     accepted = json.loads(shipped("imagenet_real_labels.json").read_text("utf-8"))
     files = {file.stem: file for file in images(rooted(root, row))}
@@ -53,7 +53,7 @@ def real(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
 
 
 def objectnet(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """ObjectNet's images of the classes that ImageNet has too, by its own `mappings` (Barbu et al. 2019)."""
+    """ObjectNet's images of classes that are in ImageNet, by its own `mappings` (Barbu et al. 2019)."""
     mappings = rooted(root, row) / "mappings"
     ids = {line: int(c) for c, line in read_json(mappings / "pytorch_to_imagenet_2012_id.json").items()}
     with reading(mappings / "imagenet_to_label_2012_v2"):
@@ -67,16 +67,16 @@ def objectnet(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
             for folder, label in called.items()
             if label in shared
         }
-    return judged(root, {folder: right.get(folder.name, []) for folder in folders(root / "images")})
+    return accepting(root, {folder: right.get(folder.name, []) for folder in folders(root / "images")})
 
 
-def judged(root: Path, accepted: dict[Path, list[int]]) -> Listing:
-    """The images of each folder, with the class ids that count as right there."""
+def accepting(root: Path, accepted: dict[Path, list[int]]) -> Listing:
+    """The images of each folder, with the class ids that are correct for all of them."""
     return listing(root, {file: right for folder, right in accepted.items() for file in images(folder)})
 
 
 def listing(root: Path, accepted: dict[Path, list[int]]) -> Listing:
-    """A test split of these files; those without a class are left out."""
+    """A test split of the files that have a class."""
     classes = synsets()
     rows = [
         (str(file.relative_to(root)), "test", classes[right[0]], right, file)
@@ -95,7 +95,7 @@ def synsets() -> list[str]:
 
 
 def shipped(name: str) -> Path:
-    """A table that ships with timm, which need not be imported for it."""
+    """A file that ships with timm, found without importing timm."""
     return Path(find_spec("timm").submodule_search_locations[0], "data", "_info", name)
 
 

@@ -1,7 +1,7 @@
-"""Which images a data set has: one row an image with id, label (class name), split and content.
+"""Listings of a data set's images: one row per image, with id, label (class name), split and content.
 
-A loader finds the images and reads none of those that are files. The splits of a source that has none are
-made later, as those of texts are. Classes come in id order: the source's own, else `data.in_order`.
+A loader lists image files without reading them. Missing splits are made later, as those of texts are. Classes
+are in id order: the source's own order, or otherwise that of `table.in_order`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ CONTENT = "content"  # bytes, a path or pixels
 class Listing:
     """The images of a data set.
 
-    table: id, label, content, and split, place and accepted (class ids that count as right) where they are
-    known. classes: their names in id order, where the source says so. left_out: images that it does not use.
-    skipped: other files of a user's folder, by ending.
+    table: id, label, content, and if known split, place and accepted (correct class ids). classes: names in
+    id order, if the source states them. left_out: number of images that are not used. skipped: number of
+    other files in a user's folder, by ending.
     """
 
     table: pd.DataFrame
@@ -64,7 +64,7 @@ def cifar100(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
 
 
 class Numbers(pickle.Unpickler):
-    """Reads pickles of plain values and numpy arrays, and nothing that could run."""
+    """Reads pickles of plain values and numpy arrays only, so that no code can run."""
 
     def find_class(self, module: str, name: str):
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
@@ -75,7 +75,7 @@ class Numbers(pickle.Unpickler):
 
 
 def table(path: Path, *, image: str = "image", label: str = "label") -> pd.DataFrame:
-    """Encoded images and labels of a Parquet file; a row's id is its place."""
+    """Encoded images and labels of a Parquet file; the id of a row is its place."""
     try:
         frame = pd.read_parquet(path, columns=[image, label])
     except (OSError, ValueError) as error:
@@ -86,10 +86,9 @@ def table(path: Path, *, image: str = "image", label: str = "label") -> pd.DataF
 
 
 def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """Lists of `path label` a line, a file for each split or one for all; paths are below the root.
+    """Lists with `path label` on each line, one for each split or one for all; paths are below the root.
 
-    Labels that are numbers are class ids, whose classes are called by the folder of their images where each
-    has one of its own.
+    Labels that are numbers are class ids. If each class has a folder of its own, that names the class.
     """
     root, parts = rooted(root, row), []
     for split, path in paths.items():
@@ -121,7 +120,7 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
 
 
 def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:
-    """The listing with the folders' names for the classes, if every class has a folder of its own."""
+    """The listing, with classes named by their folders if every class has a folder of its own."""
     parents = [Path(name).parent.name for name in listed["id"]]
     names = pd.DataFrame({"number": listed["label"], "name": parents}).drop_duplicates()
     alone = names["number"].is_unique and names["name"].is_unique
@@ -131,7 +130,7 @@ def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:
 
 
 def list_lines(path: Path) -> pd.DataFrame:
-    """Path, label and place of each line that is not blank; a path may hold blanks."""
+    """Path, label and place of each line that is not blank; a path may contain blanks."""
     lines = [(n, line.strip()) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
     fields = [(*line.rsplit(None, 1), f"{path.name}:{n}") for n, line in lines]
     short = [field[-1] for field in fields if len(field) != 3]
@@ -142,7 +141,7 @@ def list_lines(path: Path) -> pd.DataFrame:
 
 
 def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
-    """A folder for each class with its images anywhere below, or such folders in train, val and test."""
+    """A folder for each class, with images anywhere below it; or train, val and test with such folders."""
     root = rooted(root, row)
     halves = {folder.name: folder for folder in folders(root) if folder.name.lower() in SPLITS}
     classes = [folder.name for folder in folders(root) if folder.name not in halves]
@@ -160,14 +159,14 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
 
 
 def skipped(root: Path, taken: Iterable[Path]) -> dict[str, int]:
-    """The files below a folder that are none of those `taken`, counted by ending; of hidden ones nothing."""
+    """The number of files below a folder that are not `taken`, by ending; hidden files do not count."""
     rest = {*files(root)} - {*taken}
     endings = Counter(printable(file.suffix.lower()) or "no ending" for file in rest)
     return dict(sorted(endings.items()))
 
 
 def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
-    """The table itself; raises BadInput where a class's folder has no image in any of its parents."""
+    """The table itself; raises BadInput if a class has no image in any of the `parents`."""
     found = {below.name for parent in parents for below in folders(parent)}
     if empty := sorted(found - set(table["label"])):
         raise BadInput(
@@ -178,7 +177,7 @@ def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
 
 
 def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
-    """The images of the classes in a folder; an id is the path below the root."""
+    """The images of the classes in a folder; the id is the path below the root."""
     rows = [
         (str(file.relative_to(root)), below.name, file) for below in folders(folder) for file in images(below)
     ]
@@ -188,21 +187,21 @@ def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
 
 
 def folders(root: Path) -> list[Path]:
-    """Folders in a folder, by name."""
+    """The folders in a folder, sorted by name."""
     return sorted(path for path in root.iterdir() if path.is_dir() and path.name[0] != ".")
 
 
 def images(folder: Path) -> list[Path]:
-    """Image files anywhere below a folder, by path."""
+    """The image files anywhere below a folder, sorted by path."""
     return readable([file for file in files(folder) if file.suffix.lower() in ENDINGS])
 
 
 def files(folder: Path) -> list[Path]:
-    """Files anywhere below a folder, by path; in linked folders too, in hidden ones and hidden not."""
+    """The files anywhere below a folder, sorted by path: through links, but no hidden files or folders."""
     found, seen = [], set()
     for at, below, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(at)
-        below[:] = [] if real in seen else [name for name in below if name[0] != "."]  # links may go round
+        below[:] = [] if real in seen else [name for name in below if name[0] != "."]  # links may form a loop
         if real not in seen:
             found += [Path(at, name) for name in names if name[0] != "."]
         seen.add(real)
@@ -210,7 +209,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def readable(found: list[Path]) -> list[Path]:
-    """The files themselves; raises BadInput for a name that no table could hold, or no message show."""
+    """The files themselves; raises BadInput for names that a table cannot hold or a message cannot show."""
     if bad := [printable(str(file)) for file in found if unreadable(str(file))]:
         raise BadInput(
             f"{len(bad)} names of images have control characters, or bytes that are no UTF-8: "
@@ -220,17 +219,17 @@ def readable(found: list[Path]) -> list[Path]:
 
 
 def unreadable(name: str) -> bool:
-    """Whether a name has control characters, or bytes that are no UTF-8 (Python's lone surrogates)."""
+    """Whether a name has control characters, or bytes that are not UTF-8 (lone surrogates in Python)."""
     return any(category(character) in ("Cc", "Cs") for character in name)
 
 
 def printable(name: str) -> str:
-    """A name for a message."""
+    """A name as a message can show it."""
     return repr(name) if unreadable(name) else name
 
 
 def rooted(root: Path | None, row: dict) -> Path:
-    """The folder of the images, which must be there."""
+    """The folder of the images; raises BadInput if it is not there."""
     if root is None:
         raise BadInput(
             f"'{row['name']}': its images are the user's to get; name their folder, root: DIR in "

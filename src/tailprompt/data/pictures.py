@@ -1,4 +1,4 @@
-"""One image file as square RGB bytes."""
+"""Decoding of one image file into square RGB bytes; `inputs/images.py` makes batches of what is decoded."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # PIL knows others that start programs
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # some other formats make PIL start programs
 ENDINGS = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
-LONGEST = 8  # times as long as wide; of a longer image the middle is scaled
+LONGEST = 8  # ratio of the sides beyond which an image is cropped before it is scaled
 Content = bytes | Path | UInt8[np.ndarray, "height width 3"]
 
 
 def decoded(
     content: Content, side: int, *, fit: str = "crop", border: int = 0, upright: bool = False
 ) -> tuple[UInt8[np.ndarray, "side side 3"], str]:
-    """The image as RGB, `side` pixels a side, and what it was stored as (RGB, L, CMYK, RGBA on white, ...).
+    """The image as RGB, `side` pixels a side, and its stored mode (RGB, L, CMYK, RGBA on white, ...).
 
-    fit: "crop" scales the shorter side and cuts out the middle; "squash" scales the whole image, whatever
-    its shape. border: pixels to cut off all around before. upright: turned as its EXIF says. Raises what PIL
-    does for a damaged image.
+    fit: "crop" scales the shorter side and crops the middle; "squash" scales both sides, whatever the shape.
+    border: pixels that are cropped from each side first. upright: whether to rotate it as its EXIF data say.
+    Raises PIL's own exceptions for a damaged image.
     """
     stored = Image.fromarray(content) if isinstance(content, np.ndarray) else opened(content)
     image = in_rgb(ImageOps.exif_transpose(stored) if upright else stored)
@@ -30,7 +30,7 @@ def decoded(
         raise ValueError(f"a border of {border} leaves nothing of {image.width} x {image.height} pixels")
     if border:
         image = image.crop((border, border, image.width - border, image.height - border))
-    if fit == "crop" and max(image.size) > LONGEST * min(image.size):  # whole, it would fill the memory
+    if fit == "crop" and max(image.size) > LONGEST * min(image.size):  # scaled, it might fill the memory
         image = middle(image, *(min(length, LONGEST * min(image.size)) for length in image.size))
     if image.size != (side, side):
         scale = side / min(image.size)
@@ -41,9 +41,9 @@ def decoded(
 
 
 def in_rgb(stored: Image.Image) -> Image.Image:
-    """The image as RGB, what is transparent on white: under it lie colours that nobody sees.
+    """The image as RGB. Transparent parts become white, because the colours under them are never seen.
 
-    PIL would clip what has more than 8 bits: 16 are scaled, 32 have no known range.
+    PIL would clip values of more than 8 bits. Those of 16 bits are scaled; 32 bits have no known range.
     """
     if stored.mode in ("I", "F"):
         raise ValueError(f"32 bits a pixel, mode {stored.mode}; save it with 8 or 16")
@@ -62,7 +62,7 @@ def middle(image: Image.Image, width: int, height: int) -> Image.Image:
 
 
 def opened(content: bytes | Path) -> Image.Image:
-    """An encoded image, read to its end."""
+    """An encoded image, read completely."""
     source = io.BytesIO(content) if isinstance(content, bytes) else content
     with Image.open(source, formats=FORMATS) as image:
         image.load()

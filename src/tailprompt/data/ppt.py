@@ -1,4 +1,4 @@
-"""The raw forms of PPT's data sets that are no tables."""
+"""Loaders of those of PPT's data sets whose raw form is not a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPLITS = {"train": "train", "dev": "dev", "test": "test"}
 
 
 def load_trees(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """The Stanford Sentiment Treebank: a parse tree a line, labelled at its root, its text the leaves."""
+    """The Stanford Sentiment Treebank: a parse tree a line, with the label at its root."""
     rows = []
     for split, path in paths.items():
         for number, line in enumerate(decoded(path).splitlines(), 1):
@@ -42,9 +42,10 @@ def load_trees(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def load_race(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """RACE: archives of split/level/number.txt, each an article with questions; text the article, pair one.
+    """RACE: archives of split/level/number.txt, each an article (text) with its questions (pair).
 
-    level: middle | high. splits: what the archive calls ours. Raises BadInput where a file is none of RACE's.
+    The row states level (middle | high) and splits, the archive's names of ours. Raises BadInput for a file
+    that is not in RACE's form.
     """
     ours = {theirs: split for split, theirs in row.get("splits", SPLITS).items()}
     rows = []
@@ -89,7 +90,7 @@ def load_c3(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def documents(path: Path) -> list:
-    """The list of a file of C3."""
+    """The documents of a file of C3; raises BadInput for entries of another form."""
     found = parsed(decoded(path), path, 1)
     entries = enumerate(found if isinstance(found, list) else [None], 1)
     if wrong := [n for n, entry in entries if not is_document(entry)]:

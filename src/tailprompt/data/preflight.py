@@ -1,4 +1,4 @@
-"""All that is wrong with a list of images before one is decoded, a clause for each kind."""
+"""Faults of a listing of images, found before any image is decoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailprompt.data.readers import PLACE, few
 
 
 def faults(listing: Listing, row: dict) -> list[str]:
-    """Files that are absent or listed twice, paths from the root, labels and classes that do not fit."""
+    """A clause for each kind of fault: absent files, repeats, absolute paths, labels that do not fit."""
     table = listing.table
     is_file = table[CONTENT].map(lambda content: not isinstance(content, Path) or os.path.isfile(content))
     rooted = table["id"].str.startswith("/")
@@ -38,7 +38,7 @@ def between(table: pd.DataFrame) -> pd.Series:
 
 
 def misfits(listing: Listing, row: dict) -> list[str]:
-    """Labels that are no class, are spelt in two ways or without an image to learn from, another number."""
+    """Clauses for unknown labels, two spellings, classes without training images, a wrong number."""
     table, found = listing.table, []
     classes = listing.classes or sorted(set(table["label"]))
     outside = table[~table["label"].isin(classes)]
@@ -61,7 +61,7 @@ def misfits(listing: Listing, row: dict) -> list[str]:
 
 
 def places(table: pd.DataFrame) -> list[str]:
-    """Ids in a form to print, each with the line it stands in where that is known."""
+    """Ids as a message can show them, each with its line if known."""
     names = list(map(printable, table["id"]))
     if PLACE not in table:
         return names
@@ -69,5 +69,5 @@ def places(table: pd.DataFrame) -> list[str]:
 
 
 def labelled(table: pd.DataFrame) -> list[str]:
-    """Labels, each with the image it stands at."""
+    """Labels, each with its image."""
     return [f"{label} of {place}" for label, place in zip(table["label"], places(table), strict=True)]

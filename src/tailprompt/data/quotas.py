@@ -1,4 +1,4 @@
-"""Examples that each split of a self-supervised data set has, as its row's `examples` and `shares` say."""
+"""How many examples each split of a self-supervised data set has, from `examples` and `shares` of its row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tailprompt.errors import BadInput
 
 EXAMPLES = 100_000
 SHARES = {"dev": 0.05, "test": 0.001}  # as released
-CLASSES = {  # of which each split needs examples, by loader; where options or their places are drawn, any do
+CLASSES = {  # by loader: how many classes each split needs examples of; drawn labels need one example only
     "next_sentence_pair": 1,
     "next_sentence_choice": 1,
     "pseudo_label": 5,
@@ -15,14 +15,14 @@ CLASSES = {  # of which each split needs examples, by loader; where options or t
 
 
 def check(rows: dict[str, dict]) -> None:
-    """Raise BadInput at the first self-supervised data set of `rows` of which a split would be empty."""
+    """Raise BadInput at the first self-supervised data set of `rows` with an empty split."""
     for name, row in rows.items():
         if row.get("loader") in CLASSES:
             quotas({**row, "name": name}, CLASSES[row["loader"]])
 
 
 def quotas(row: dict, classes: int = 1) -> dict[str, int]:
-    """Examples of each split, as many as there are classes or more; raises BadInput where that cannot be."""
+    """The number of examples of each split; raises BadInput if one has fewer than `classes`."""
     total, shares = row.get("examples", EXAMPLES), shares_of(row)
     held_out = {split: max(1, round(share * total)) for split, share in shares.items()}
     found = {"train": total - sum(held_out.values()), **held_out}

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSON Lines and Parquet files, plain or .xz, each with the place it came from."""
+"""Rows of CSV, TSV, JSON Lines and Parquet files, plain or .xz, each with its place in the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.files import reading
 
 TEXT, PAIR, CHOICES, LABEL, ID, SPLIT, PLACE = "text", "pair", "choices", "label", "id", "split", "file:line"
-LETTERS = "ABCDEFGHIJKLMNOP"  # of the right option; PPT has sixteen at most
+LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
 PLAIN = str, bool, int, float
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
@@ -28,14 +28,15 @@ SPLITS |= {"training": "train", "testing": "test"}
 
 
 class WrongEncoding(BadInput):
-    """A file is not in the encoding that it is read in."""
+    """A file does not have the encoding that it is read with."""
 
 
 def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """One file a split (`paths` by split), or one for all (`paths["all"]`), with or without a split column.
+    """The rows of one file per split (`paths` by split), or of one for all (`paths["all"]`).
 
-    Returns text, label, the place of each row and, where the row's `columns` names them, pair, choices, id
-    and split. header: the columns of files without one. quotes: whether double quotes are quotes.
+    Returns text, label, the place of each row, and pair, choices, id and split if the row's `columns` names
+    them. The data set's row may state `header`, the columns of files without a header line, and `quotes`,
+    whether double quotes enclose fields.
     """
     parts = []
     for name, path in paths.items():
@@ -56,12 +57,12 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def form(row: dict) -> dict:
-    """How a row says that its CSV and TSV files are written, beside their separator."""
+    """The options of a data set's row for its CSV and TSV files."""
     return {key: row[key] for key in ("header", "quotes") if key in row}
 
 
 def unused_splits(table: pd.DataFrame, path: Path) -> None:
-    """Raise BadInput for a column of splits that no one names: the rows would be cut anew, at random."""
+    """Raise BadInput for a column of splits that is not used: the rows would be split anew, at random."""
     for name in [name for name in table if split_word(name) == SPLIT]:
         if table[name].map(split_word).isin(list(SPLITS)).any():
             raise BadInput(
@@ -71,12 +72,12 @@ def unused_splits(table: pd.DataFrame, path: Path) -> None:
 
 
 def split_word(value) -> str:
-    """A split, or the name of its column, as it is looked up: blanks around it and its case do not count."""
+    """A split, or the name of its column, without surrounding blanks and in lower case."""
     return str(value).strip().lower()
 
 
 def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
-    """The columns that `columns` maps (text and label by their own name if it does not), as strings."""
+    """The columns that `columns` maps to ours, as strings; text and label may be left to their own names."""
     columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
     parts = [(key, name) for key, names in columns.items() for name in listed(names)]
     missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
@@ -92,7 +93,7 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
 
 
 def listed(names: str | list[str]) -> list[str]:
-    """One name or several as a list."""
+    """A name or a list of names, as a list."""
     return [names] if isinstance(names, str) else names
 
 
@@ -115,13 +116,13 @@ def are_texts(cell) -> bool:
 
 
 def lettered(label: str) -> str:
-    """The letter of an option, where the file has its place, from 0."""
+    """The letter of an option whose place, from 0, is the label."""
     places = {str(place): letter for place, letter in enumerate(LETTERS)}
     return places.get(label, label)
 
 
 def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """The columns of these names under their keys, each cell as text, with the place of each row."""
+    """The columns with these names, under their keys: every cell as text, with the place of each row."""
     out = pd.DataFrame({PLACE: table[PLACE]})
     for key, name in columns.items():
         cells = table[name].astype(object)
@@ -140,7 +141,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
 
 
 def as_text(value) -> str:
-    """A cell as text; nothing for null, no decimals for whole numbers (labels read as 1.0)."""
+    """A cell as text: empty for null, without decimals for whole numbers (labels read as 1.0)."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -149,9 +150,9 @@ def as_text(value) -> str:
 
 
 def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
-    """All rows of a file, format by its name, with the place of each, `file:line`.
+    """All rows of a file, with the place `file:line` of each; the name of the file gives its format.
 
-    hint: how another encoding is stated, for messages. form: header and quotes of CSV and TSV files.
+    hint: how to state another encoding, for messages. form: header and quotes of CSV and TSV files.
     """
     kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
     read = named(READERS, kind, f"file format of {path},")
@@ -165,14 +166,14 @@ def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
 
 
 def plain(path: Path) -> bytes:
-    """A file's bytes, decompressed if its name ends in .xz."""
+    """The bytes of a file, decompressed if its name ends in .xz."""
     with opened(path) as file:
         return file.read()
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file to read bytes from, decompressed if its name ends in .xz."""
+    """A file opened for reading bytes, decompressed if its name ends in .xz."""
     try:
         with (lzma.open if path.suffix == ".xz" else open)(path, "rb") as file:
             yield file
@@ -181,7 +182,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
-    """A file's text; a byte that the encoding does not allow is named with its line."""
+    """The text of a file; raises WrongEncoding with the first byte that does not fit, and its line."""
     data = plain(path)
     try:
         return data.decode(encoding).removeprefix("\ufeff")
@@ -202,7 +203,7 @@ def read_separated(
 ) -> pd.DataFrame:
     """Rows of a CSV or TSV file, whose first line is the header unless one is given.
 
-    quotes: whether double quotes are quotes.
+    quotes: whether double quotes enclose fields.
     """
     lines = separated_lines(path, encoding, separator, quotes=quotes)
     if header:
@@ -222,7 +223,7 @@ def read_separated(
 
 
 def named_once(header: list[str], path: Path) -> None:
-    """Raise BadInput where columns share a name, or several have none."""
+    """Raise BadInput if columns share a name, or several have none."""
     repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
     if repeated:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
@@ -251,7 +252,7 @@ def separated_lines(
 
 
 def closed(lines: list[str], where: str, form: dict) -> None:
-    """Raise BadInput unless a row of several lines is quoted well: a stray quote would swallow other rows."""
+    """Raise BadInput if a row of several lines is not properly quoted: a stray quote swallows other rows."""
     try:
         next(csv.reader(lines, strict=True, **form))
     except csv.Error:
@@ -272,12 +273,12 @@ def read_json(path: Path, encoding: str) -> pd.DataFrame:
 def json_objects(
     path: Path, encoding: str = "utf-8-sig", *, keys: Set[str] = frozenset()
 ) -> list[tuple[int, dict]]:
-    """(line or position in the list, object) of a JSON Lines file or a JSON list; each must have `keys`."""
+    """(line or place in the list, object) for JSON Lines or a JSON list; each object must have `keys`."""
     text = decoded(path, encoding)
     if text.lstrip().startswith("["):
         objects = list(enumerate(parsed(text, path, 1), 1))
     else:
-        # not splitlines(): a text may hold the Unicode line separators that it would cut at
+        # not splitlines(), which would also cut at Unicode line separators in a text
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         objects = [(number, parsed(line, path, number)) for number, line in lines]
     wrong = [number for number, value in objects if not isinstance(value, dict) or not keys <= set(value)]
@@ -288,7 +289,7 @@ def json_objects(
 
 
 def parsed(text: str, path: Path, line: int):
-    """JSON, or the line where it goes wrong; half a character (a lone surrogate) could never be written."""
+    """The value of a JSON text; raises BadInput, with the line, also for lone surrogates (not writable)."""
     try:
         value = json.loads(text, object_pairs_hook=each_once)
         if "\\u" in text:
@@ -299,7 +300,7 @@ def parsed(text: str, path: Path, line: int):
 
 
 def each_once(pairs: list[tuple]) -> dict:
-    """A JSON object; ValueError where a key stands in it twice."""
+    """A JSON object; raises ValueError if it has a key twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -313,18 +314,18 @@ def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
         file = pq.ParquetFile(io.BytesIO(plain(path)))
         named_once(file.schema_arrow.names, path)
         arrow = file.read()
-        arrow.validate(full=True)  # text that is no UTF-8 shows here
+        arrow.validate(full=True)  # raises for text that is not UTF-8
         table = arrow.to_pandas()
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 
 def few(items: list, shown: int = 5) -> str:
-    """The first items, for a message."""
+    """The first items, as a message shows them."""
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
 def others(skipped: dict[str, int]) -> str:
-    """A clause about skipped files, by ending, or nothing."""
+    """A clause about skipped files by ending, or an empty string."""
     endings = ", ".join(f"{ending} {number:,}" for ending, number in skipped.items())
     return f"other files skipped: {endings}" if skipped else ""
 

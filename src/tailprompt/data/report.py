@@ -1,4 +1,4 @@
-"""What a data set is like, in numbers, for tables, scores and people."""
+"""The report of a data set: its numbers, for scores, tables and people."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import pandas as pd
 from tailprompt.data.groups import groups
 from tailprompt.data.readers import others
 
-THRESHOLD, MANY, FEW = 0.65, 100, 20  # of a row that states none
+THRESHOLD, MANY, FEW = 0.65, 100, 20  # for a row that states none
 
 
 def describe(
-    table: pd.DataFrame, classes: list[str], row: dict, *, dataset: str, sources: dict[str, str], **images
+    table: pd.DataFrame,
+    classes: list[str],
+    row: dict,
+    *,
+    dataset: str,
+    task: str,
+    sources: dict[str, str],
+    **images,
 ) -> dict:
     """The report of a canonical table; `row` is the data set's row in the configuration.
 
-    images: what stage decode found, left_out (a number), converted (numbers by mode) and skipped (by ending).
-    Of images, duplicates, shared and conflicts mean the same pixels.
+    images: what stage decode reports: left_out (a number), converted (numbers by mode) and skipped (numbers
+    by ending). For images, duplicates, shared and conflicts compare pixels.
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
@@ -26,6 +33,7 @@ def describe(
     grouped = {"threshold": row.get("threshold", THRESHOLD), "head_source": row.get("head_source", "test")}
     return {
         "dataset": dataset,
+        "task": task,
         **{key: row.get(key) for key in ("title", "note", "language", "reported", "licence")},
         "classes": classes,
         "rows": {split: len(part) for split, part in by_split.items()},
@@ -44,7 +52,7 @@ def describe(
         **drawn(table, row),
         "sources": sources,
         **images,
-        **judged(table, row),
+        **evaluated(table, row),
     }
 
 
@@ -52,7 +60,7 @@ PAIRS = [("train", "dev"), ("train", "test"), ("dev", "test")]
 
 
 def content(table: pd.DataFrame) -> pd.Series:
-    """What makes two examples the same: their texts, or the digest of their pixels."""
+    """The content by which two examples are the same: their texts, or the digest of their pixels."""
     if "image" in table:
         return table["digest"]
     parts = [table[column] for column in ("text", "pair") if column in table]
@@ -62,17 +70,17 @@ def content(table: pd.DataFrame) -> pd.Series:
 
 
 def drawn(table: pd.DataFrame, row: dict) -> dict:
-    """The ids of the examples that a few-shot cut keeps of train and dev."""
+    """The ids of the train and dev examples that a few-shot cut keeps."""
     if not {"shots", "total"} & row.get("cut", {}).keys():
         return {}
     return {"drawn": {split: list(table.loc[table["split"] == split, "id"]) for split in ("train", "dev")}}
 
 
-def judged(table: pd.DataFrame, row: dict) -> dict:
-    """How a test set of another set's classes is scored.
+def evaluated(table: pd.DataFrame, row: dict) -> dict:
+    """How a test set for the classes of another data set is scored.
 
-    trained_on: the data set whose runs it judges. among: the class ids that a prediction is chosen from, all
-    those that count as right somewhere; null is every class.
+    trained_on: the data set whose runs are evaluated on it. among: the class ids that a prediction is chosen
+    from, which are those that are correct for some image; null means all classes.
     """
     if "trained_on" not in row:
         return {}
@@ -82,20 +90,20 @@ def judged(table: pd.DataFrame, row: dict) -> dict:
 
 
 def per_class(part: pd.DataFrame, classes: int) -> list[int]:
-    """Examples of each class."""
+    """The number of examples of each class."""
     return part["label"].value_counts().reindex(range(classes), fill_value=0).tolist()
 
 
 def imbalance(counts: list[int]) -> float | None:
-    """Largest class over smallest, of the classes that have examples; None where none has."""
+    """The size of the largest class over that of the smallest non-empty one; None without examples."""
     present = [n for n in counts if n]
     return round(max(present) / min(present), 2) if present else None
 
 
 def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
-    """Mean characters (zh) or white-space words of both texts, all splits, as GLEE counts; None of images.
+    """Mean number of characters (zh) or words of both texts, over all splits, as in GLEE; None for images.
 
-    A pair that is an entity of the text itself is not counted again.
+    A second text that is part of the first is not counted again.
     """
     if "text" not in table:
         return None
@@ -112,12 +120,12 @@ def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
 
 
 def shared(first: pd.Series, second: pd.Series) -> int:
-    """Rows of the second split whose text stands in the first too."""
+    """The number of rows of the second split whose content is also in the first."""
     return int(second.isin(set(first)).sum())
 
 
 def sentence_of(report: dict) -> str:
-    """A short report for people."""
+    """The report in a few lines, for people."""
     rows, absent = report["rows"], report["absent"]
     head, images = report["groups"]["test"], report["mean_length"] is None
     kind = "images" if images else "texts"

@@ -1,4 +1,4 @@
-"""How sure an annotator is of five sentiments, and when that makes a pseudo-label (PPT, section 3.2.3)."""
+"""Annotators, which give a text probabilities of five sentiments, and pseudo-labels (PPT, section 3.2.3)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tailprompt.data.checks import refuse
 from tailprompt.data.readers import read_separated
 from tailprompt.errors import BadInput
 
-THRESHOLDS = (0.95, 0.5, 0.5, 0.5, 0.7)  # of terrible, bad, maybe, good, great, as released
-NEGATION, TURNED = "不没无未别", -0.74  # what VADER multiplies a negated word by
+THRESHOLDS = (0.95, 0.5, 0.5, 0.5, 0.7)  # for terrible, bad, maybe, good, great, as released
+NEGATION, TURNED = "不没无未别", -0.74  # the factor of VADER for a negated word
 
 Annotator = Callable[[str], Sequence[float]]
 
 
 def accepted(probabilities: Sequence[float]) -> int | None:
-    """The most probable of five classes, or none where its probability is not above its threshold."""
+    """The most probable of five classes, or None if its probability is not above its threshold."""
     best = max(range(len(THRESHOLDS)), key=lambda label: probabilities[label])
     return best if probabilities[best] > THRESHOLDS[best] else None
 
 
 def vader(row: dict) -> Annotator:
-    """An English lexicon's score (VADER, Hutto and Gilbert 2014) in five equal bins; it is always sure."""
+    """The score of an English lexicon (VADER, Hutto and Gilbert 2014) in five equal bins, always certain."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # most data sets need no lexicon
 
     scores = SentimentIntensityAnalyzer().polarity_scores
@@ -32,9 +32,9 @@ def vader(row: dict) -> Annotator:
 
 
 def lexicon(row: dict) -> Annotator:
-    """The same from the row's `lexicon`, a CSV of Chinese words: word,valence from -4 to 4.
+    """The same for Chinese, from the row's `lexicon`: a CSV of word,valence with valences from -4 to 4.
 
-    A negation just before a word turns its valence; their sum becomes a score as VADER's does.
+    A negation just before a word reverses its valence. The sum of valences becomes a score as in VADER.
     """
     path = Path(row["lexicon"])
     table = read_separated(path, "utf-8-sig", ",")
@@ -58,9 +58,9 @@ def lexicon(row: dict) -> Annotator:
 
 
 def certain(score: float) -> list[float]:
-    """A score in [-1, 1] as probabilities of five equal bins: one of them is certain."""
+    """Probabilities of five equal bins of [-1, 1]: 1 for the bin of the score, 0 for the others."""
     found = min(int((score + 1) / 2 * len(THRESHOLDS)), len(THRESHOLDS) - 1)
     return [float(label == found) for label in range(len(THRESHOLDS))]
 
 
-ANNOTATORS = {"vader": vader, "lexicon": lexicon}  # and model: stage annotate runs it
+ANNOTATORS = {"vader": vader, "lexicon": lexicon}  # beside `model`, which stage annotate runs

@@ -1,5 +1,7 @@
-"""Splits and cuts that do not depend on the order of the rows: who is taken follows from a digest of the
-row and a seed, so a larger cut contains the smaller one and adding rows elsewhere changes nothing.
+"""Splits and cuts that do not depend on the order of the rows.
+
+A digest of each row and a seed decides which rows are taken. So a larger cut contains a smaller one, and rows
+that are added elsewhere change nothing.
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ import pandas as pd
 
 from tailprompt.errors import BadInput
 
-FLOOR = 2  # rows of a class that a proportional cut leaves, or all there are
+FLOOR = 2  # rows of each class that a proportional cut keeps, or all it has
 
 
 def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed: int, alone: str):
-    """The table with `shares` of every class of its training rows moved to the splits still to be made.
+    """The table with `shares` of each class of its training rows moved to the missing splits.
 
-    table: label (str), split, and text (or an id alone). shares: {"dev": 0.1, "test": 0.2}, those to be
-    made. Of a class with fewer rows than splits, test is served first and dev last. A class with one example
-    is refused, or kept in train if `alone` is "train".
+    table: label (str), split, and text (or id only). shares: those of the missing splits, as {"dev": 0.1}. If
+    a class has fewer rows than splits, test comes first and dev last. A class with one example is refused, or
+    kept in train if `alone` is "train".
     """
     if sum(shares.values()) >= 1 or min(shares.values()) <= 0:
         raise BadInput(f"'{name}': shares must be above 0 and leave some to train, not {shares}")
@@ -44,20 +46,20 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
 
 
 def ranked(table: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Rows in the order of the digest of their `key` (or id) and the seed."""
+    """Rows sorted by the digest of the seed and their `key` (or id)."""
     keys = table["key"] if "key" in table else table["id"]
     digests = [hashlib.sha256(f"{seed}\0{key}".encode()).digest() for key in keys]
     return table.assign(digest=digests).sort_values(["digest", "id"], kind="stable").drop(columns="digest")
 
 
 def cut(table: pd.DataFrame, changes: dict, classes: int, *, draw: str = "digest") -> pd.DataFrame:
-    """A smaller data set, rows in their old order.
+    """A smaller data set, with the rows in their old order.
 
-    train, dev, test: that many rows of a split, in proportion to the classes, at least two of each or all
-    there are. shots: that many of each class in train and in dev, or all there are. total: that many rows of
-    train and of dev, evenly from the classes (PPT, section 2). imbalance: train counts fall exponentially
-    from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), or as in `ldam` where that is
-    the draw. sample: seed of the choice (0).
+    train, dev, test: the number of rows of a split, in proportion to the classes, with at least two of each
+    class or all it has. shots: the number of rows of each class in train and in dev, or all it has. total:
+    the number of rows of train and of dev, evenly from the classes (PPT, section 2). imbalance: training
+    counts fall exponentially, from the largest class to 1/imbalance of it (Cui et al. 2019, section 5.1), or
+    as in `ldam` if that is the draw. sample: the seed (0).
     """
     wrong = {k: v for k, v in changes.items() if isinstance(v, str) or v < (k != "sample")}
     if wrong:
@@ -77,7 +79,7 @@ def cut(table: pd.DataFrame, changes: dict, classes: int, *, draw: str = "digest
 
 
 def quota(counts: list[int], split: str, changes: dict) -> list[int] | None:
-    """Rows of each class that a cut keeps of a split; None keeps all."""
+    """The number of rows of each class that a cut keeps in a split; None keeps all."""
     if split in changes:
         return proportional(counts, changes[split], split)
     if "shots" in changes and split != "test":
@@ -90,7 +92,7 @@ def quota(counts: list[int], split: str, changes: dict) -> list[int] | None:
 
 
 def proportional(counts: list[int], total: int, split: str) -> list[int]:
-    """`total` rows: FLOOR a class, the rest by largest remainder (ties: the smaller class id)."""
+    """`total` rows: FLOOR of each class, the rest by largest remainder (ties: the smaller class id)."""
     least = [min(n, FLOOR) for n in counts]
     if not sum(least) <= total <= sum(counts):
         present = sum(1 for n in counts if n)
@@ -109,7 +111,7 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
 
 
 def even(counts: list[int], total: int) -> list[int]:
-    """`total` rows, or all there are, one of each class in turn; a class that has no more is passed over."""
+    """`total` rows, or all there are, one of each class in turn; a class without rows left is skipped."""
     if total < (present := sum(n > 0 for n in counts)):
         raise BadInput(f"total={total} is less than the {present} classes; each needs a row")
     kept = [0] * len(counts)
@@ -120,7 +122,7 @@ def even(counts: list[int], total: int) -> list[int]:
 
 
 def exponential(counts: list[int], ratio: float) -> list[int]:
-    """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that every class can follow."""
+    """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that all classes allow."""
     if ratio > max(counts):
         raise BadInput(
             f"imbalance={ratio} is not possible: the largest class has {max(counts)} training rows, and the "
@@ -136,11 +138,11 @@ def exponential(counts: list[int], ratio: float) -> list[int]:
 
 
 def ldam(table: pd.DataFrame, ratio: float, classes: int, seed: int) -> pd.DataFrame:
-    """CIFAR100-LT as most papers have it: training counts fall in class order, rows drawn as by LDAM's code.
+    """CIFAR100-LT as in most papers: training counts fall in class order, rows are drawn as in LDAM's code.
 
-    Cao et al. (2019), section 4: n_max * ratio^(-c / (classes - 1)) of class c, cut to a whole number;
-    n_max is the mean of the classes. Each class's rows, in the order of the table, are shuffled by numpy's
-    legacy generator, class after class, and the first are kept.
+    Class c keeps n_max * ratio^(-c / (classes - 1)) rows, rounded down, where n_max is the mean class size
+    (Cao et al. 2019, section 4). The rows of each class, in table order, are shuffled by numpy's legacy
+    generator, class after class, and the first are kept.
     """
     chance, train = np.random.RandomState(seed), table["split"] == "train"
     kept = [table.index[~train]]

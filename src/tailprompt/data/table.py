@@ -1,9 +1,9 @@
-"""Data sets as one canonical table: id, split, label (class id), and text and perhaps pair and choices (then
-the label is the place of the right one), or image (its row of the decoded array), with class names.
+"""The canonical table of a data set, with its class names.
 
-A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place
-of each row. `load` checks them, makes the splits that are missing, numbers the classes and makes the cut; so
-does `load_images` with a listing of decoded images.
+Its columns are id, split, label (class id), and either text, perhaps with pair and choices (the label is then
+the place of the right one), or image (its row in the decoded array). A loader reads one source format into
+strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
+missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tailprompt.data.unlabelled import (
     load_unified_choice,
 )
 from tailprompt.errors import BadInput, known, named
-from tailprompt.inputs.template import pieces
+from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
@@ -38,7 +38,7 @@ COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest",
 def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
     """The canonical table of a data set's row and its class names in id order.
 
-    words: the verbalizer's CSV, whose order is the order of the classes; without one they are sorted.
+    words: the verbalizer's CSV, whose order is that of the classes. Without one, classes are sorted.
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
@@ -61,9 +61,9 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
 
 
 def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
-    """The rows whose labels a data set's row does not leave out, and names where it says `only`.
+    """The rows whose labels are not in `left_out` of the data set's row, and are in its `only` if stated.
 
-    Raises BadInput where no row has a label that `only` names, or no rows are left.
+    Raises BadInput if no row has a label that `only` names, or no rows are left.
     """
     labels, only = table["label"], row.get("only")
     if absent := set(only or ()) - set(labels):
@@ -78,9 +78,9 @@ def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
 
 
 def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict]:
-    """The canonical table of decoded images, the class names in id order, and what else the listing says.
+    """The canonical table of decoded images, its class names in id order, and what else stage decode reports.
 
-    listing: what stage decode wrote: id, label, image, digest, and perhaps split and accepted.
+    listing: the file of stage decode, with id, label, image, digest, and perhaps split and accepted.
     """
     table, about = read_table(listing)
     classes = about.pop("classes")
@@ -88,7 +88,7 @@ def load_images(row: dict, listing: Path) -> tuple[pd.DataFrame, list[str], dict
 
 
 def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) -> pd.DataFrame:
-    """The table with class ids for labels, checked and cut. source: what names the classes, for messages."""
+    """The table with class ids as labels, checked and cut. source: what names the classes, for messages."""
     name, shifted = row["name"], "trained_on" in row
     checks.ids(table, name)
     checks.splits(table, name, needed=("test",) if shifted else needed(row))
@@ -103,12 +103,12 @@ def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) ->
 
 
 def needed(row: dict) -> tuple[str, ...]:
-    """The splits that a data set must have: dev too, unless its row has none cut (shares: {})."""
+    """The splits that a data set must have: dev is not one if its row makes none (shares: {})."""
     return ("train", "test") if row.get("shares") == {} else ("train", "dev", "test")
 
 
 def numbered(table: pd.DataFrame) -> pd.DataFrame:
-    """Give rows without an id their split (or `row`) and their number in it."""
+    """The table with ids; those that are missing are made of the split (or `row`) and a number in it."""
     if "id" in table:
         return table
     groups = table["split"] if "split" in table else pd.Series("row", index=table.index)
@@ -117,7 +117,7 @@ def numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
-    """The table with every split: given ones by their name, missing ones cut from train by class."""
+    """The table with all splits: given ones under our names, missing ones taken from train by class."""
     if "split" not in table:
         table = table.assign(split="train")
     found = table["split"].map(split_word)
@@ -140,13 +140,13 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
 
 
 def in_order(labels: pd.Series) -> list[str]:
-    """Distinct labels, by number if all are numbers (of digits that Python reads), else by name."""
+    """Distinct labels, sorted by number if all are whole numbers that Python can read, otherwise by name."""
     found = sorted(set(labels))
     return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found
 
 
 def read_words(path: Path) -> pd.DataFrame:
-    """A verbalizer: label and words of every class, each once, in class order."""
+    """A verbalizer: the label and words of each class, in class order."""
     if not Path(path).is_file():
         raise BadInput(f"the verbalizer {path} does not exist, or is no file")
     table = read_separated(Path(path), "utf-8-sig", ",")
@@ -162,14 +162,14 @@ def read_words(path: Path) -> pd.DataFrame:
 
 
 def write(table: pd.DataFrame, classes: list[str], path: Path, *, sources: dict[str, str]) -> None:
-    """Save the canonical table as Parquet, whole, with the class names and the sources' digests in it."""
+    """Write the canonical table as Parquet, with the class names and the digests of the sources in it."""
     about = {"dataset": path.name.removesuffix(".parquet"), "classes": classes, "sources": sources}
     with files.whole(path) as temporary:
         write_table(table, temporary, about)
 
 
 def write_table(table: pd.DataFrame, path: Path, about: dict) -> None:
-    """A table as Parquet that says `about` itself; the same bytes for the same content."""
+    """Write a table as Parquet with `about` in its metadata; equal content gives equal bytes."""
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({META: json.dumps(about)})
     pq.write_table(arrow, path, compression="zstd")
@@ -182,18 +182,13 @@ def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def read_table(path: str | Path) -> tuple[pd.DataFrame, dict]:
-    """A table that `write_table` saved, and what it says of itself."""
+    """A table of `write_table`, and the `about` in it."""
     with files.reading(path):
         arrow = pq.read_table(path)
     about = (arrow.schema.metadata or {}).get(META)
     if about is None:
         raise BadInput(f"{path} was not written by tailprompt.prepare: it names no classes")
     return arrow.to_pandas(), json.loads(about)
-
-
-def check(table: pd.DataFrame, classes: list[str], name: str) -> None:
-    """Raise BadInput unless the table is canonical."""
-    checks.canonical(table, classes, name)
 
 
 LOADERS = {

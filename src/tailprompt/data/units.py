@@ -1,10 +1,10 @@
-"""Units of text, lines or sentences, of a corpus: its documents, and which of their units become examples.
+"""Units of text (lines or sentences) of a corpus, and which of them become examples.
 
-Documents are read in blocks, so that a corpus of any size needs the memory of two blocks and of the examples
-that are asked for. Which units of text become examples follows from a digest of the document, the place in
-it and a seed, and each draws from a generator of its own: more examples contain the fewer. A document is
-in one split, by a digest of its text. Lengths are in words, a Chinese character counting as one: tokens are
-cut where the tokenizer is known.
+Documents are read in blocks, so that memory holds two blocks and the wanted examples, whatever the size of
+the corpus. A digest of the document, the place in it and a seed decides which units become examples, and each
+unit has its own random generator. So a larger set of examples contains a smaller one. A digest of its text
+decides the split of a document. Lengths are in words, where a Chinese character counts as a word; the encoder
+cuts to tokens later.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from tailprompt.errors import BadInput, named
 
 BLOCK = 1000  # documents
 LONGEST = 5_000_000  # characters of a document, as released
-LEAST_WORDS = 5  # of a unit that is one of a pair
-COPIES = 4  # documents that wrong options come from (the released code shuffles the corpus four times)
+LEAST_WORDS = 5  # in each unit of a pair
+COPIES = 4  # documents that supply wrong options (the released code shuffles the corpus four times)
 WORD = re.compile(r"[㐀-鿿]|[^\s㐀-鿿]+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of text in its block of documents, with a generator of its own."""
+    """A unit of text in its block of documents, with its own random generator."""
 
     block: list[list[str]]
     document: int
@@ -48,11 +48,11 @@ class Unit:
 
     @property
     def own(self) -> list[str]:
-        """The units of its document."""
+        """All units of its document."""
         return self.block[self.document]
 
     def neighbours(self) -> list[str]:
-        """The units just before and after it."""
+        """The units just before and just after it."""
         return [self.own[at] for at in (self.place - 1, self.place + 1) if 0 <= at < len(self.own)]
 
     def apart(self, count: int) -> list[str]:
@@ -61,7 +61,7 @@ class Unit:
         return [self.own[at] for at in drawn(self.chance, len(self.own), range(before, after), count)]
 
     def elsewhere(self, count: int) -> list[str]:
-        """`count` units of other documents, spread over `COPIES` of them; fewer where those are short."""
+        """`count` units from `COPIES` other documents; fewer if those are short."""
         own, others = range(self.document, self.document + 1), len(self.block) - 1
         numbers = drawn(self.chance, len(self.block), own, min(COPIES, count, others))
         shares = [count // len(numbers) + (n < count % len(numbers)) for n in range(len(numbers))]
@@ -73,7 +73,7 @@ class Unit:
 
 
 def drawn(chance: random.Random, size: int, without: range, count: int) -> list[int]:
-    """`count` places of `size`, none of the stretch `without`; no list is made of them, which may be many."""
+    """`count` places below `size` and outside the range `without`, drawn without a list of all places."""
     places = chance.sample(range(size - len(without)), count)
     return [at if at < without.start else at + len(without) for at in places]
 
@@ -88,10 +88,10 @@ def collected(
     words: int = 1,
     classes: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """The `examples` of a corpus, shares of them dev and test.
+    """The examples of a corpus, in train, dev and test.
 
-    units: a document has at least so many, each of `least` characters and `words` words. classes: where they
-    are given, each has an equal part of the examples. Raises BadInput where a split would have none.
+    units: the fewest units of a document, each of at least `least` characters and `words` words. classes: if
+    given, each class gets an equal part of the examples. Raises BadInput if a split has none.
     """
     labels = classes or [None]
     found = {
@@ -121,27 +121,27 @@ def collected(
 
 
 def keep(lowest: dict[str | None, Lowest], key: int, made: dict | None) -> None:
-    """Keep the example of a unit, if there is one and those of its class want it."""
+    """Keep the example of a unit, if there is one and its class still wants it."""
     if made and (each := lowest.get(made[LABEL], lowest.get(None))).wants(key):
         each.add(key, made)
 
 
 @dataclass
 class Lowest:
-    """The examples with the `size` lowest keys of all that are offered."""
+    """The examples with the `size` lowest keys among all that are offered."""
 
     size: int
     found: dict[int, dict] = field(default_factory=dict)
     heap: list[int] = field(default_factory=list)
 
     def wants(self, key: int) -> bool:
-        """Whether an example of this key would stay; the same one does not stay twice."""
+        """Whether an example with this key would be kept; none is kept twice."""
         return key not in self.found and (
             len(self.heap) < self.size or (self.size > 0 and key < -self.heap[0])
         )
 
     def add(self, key: int, example: dict) -> None:
-        """Keep an example that is wanted."""
+        """Keep an example that is wanted, in place of the one with the highest key."""
         self.found[key] = example
         heapq.heappush(self.heap, -key)
         if len(self.heap) > self.size:
@@ -149,7 +149,7 @@ class Lowest:
 
 
 def split_of(document: list[str], row: dict) -> str:
-    """The split of a document, by its own text."""
+    """The split of a document, which depends on its text."""
     shares = shares_of(row)
     if is_held_out(document, shares["test"]):
         return "test"
@@ -157,7 +157,7 @@ def split_of(document: list[str], row: dict) -> str:
 
 
 def keys(document: list[str], seed: int) -> Iterator[int]:
-    """A key of each unit of a document: the same text has the same ones, wherever it stands."""
+    """A key for each unit of a document, which depends on the text of the document and the seed."""
     start = hashlib.blake2b("\n".join([str(seed), *document]).encode(), digest_size=8)
     for place in range(len(document)):
         unit = start.copy()
@@ -166,7 +166,7 @@ def keys(document: list[str], seed: int) -> Iterator[int]:
 
 
 def documents(path: Path, row: dict, units: int, least: int, words: int) -> Iterator[list[str]]:
-    """The documents of a corpus as lists of units that are long enough; those with too few are left out."""
+    """The documents of a corpus as lists of sufficiently long units; documents with too few are left out."""
     divide = named(UNITS, row.get("unit", "line"), "unit")
     for document in kept(path, row.get("scripts", "all"), longest=LONGEST):
         found = [text for text in divide(document) if len(text) >= least and worded(text) >= words]
@@ -175,12 +175,12 @@ def documents(path: Path, row: dict, units: int, least: int, words: int) -> Iter
 
 
 def sentences(document: list[str]) -> list[str]:
-    """The sentences of a document: they end in a full stop, question or exclamation mark."""
+    """The sentences of a document, which end in a full stop, question mark or exclamation mark."""
     return [text for line in document for part in SENTENCE.split(line) if (text := part.strip())]
 
 
 def blocks(stream: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
-    """Documents by `size`; a last block that is smaller goes with the one before it."""
+    """Blocks of `size` documents; a smaller last block is joined to the one before it."""
     block = list(islice(stream, size))
     while len(following := list(islice(stream, size))) == size:
         yield block
@@ -189,7 +189,7 @@ def blocks(stream: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
 
 
 def worded(text: str) -> int:
-    """Words of a text, counted up to what a unit needs."""
+    """The number of words of a text, counted up to LEAST_WORDS."""
     return sum(1 for _ in islice(WORD.finditer(text), LEAST_WORDS))
 
 

@@ -1,7 +1,7 @@
-"""Self-supervised data sets from plain text, with which a prompt is pre-trained (PPT, section 3.2).
+"""Self-supervised data sets from plain text, for pre-training prompts (PPT, section 3.2).
 
-A task makes an example of a unit of text, or none where it cannot; `units` reads them from a corpus and says
-which become examples.
+Each loader makes an example of a unit of text, or none if it cannot. `units` reads the units from a corpus
+and decides which become examples.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tailprompt.data.units import LEAST_WORDS, Unit, collected, shortened
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_parquet
 
-SINGLE, SINGLE_LENGTH, CLASSES = 11, 256, "12345"  # characters at least, words at most, stars
+SINGLE, SINGLE_LENGTH, CLASSES = 11, 256, "12345"  # fewest characters, most words, classes
 CANDIDATES = 4
 PAIR_LENGTH = 512
 
-# words of the query, words of an option, wrong options from the query's own document; as released, in tokens
+# (words of the query, words of an option, wrong options from the same document); tokens in the released code
 CHOICE = (389, 86, 1)
 UNIFIED = {
     **dict.fromkeys((2, 3, 4), (400, 50, 1)),
@@ -37,9 +37,10 @@ UNIFIED = {
 
 
 def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """Pairs of units (PPT, section 3.2.1): 2 next to each other, 1 of one document, 0 of two; a third each.
+    """Pairs of units (PPT, section 3.2.1), a third of each class.
 
-    Pairs of which one text is over a hundred times as long as the other are left out, as released.
+    Label 2: the units are neighbours. Label 1: they are from the same document. Label 0: they are from two
+    documents. Pairs in which one text is over a hundred times as long as the other are left out, as released.
     """
     cut = max(1, round(PAIR_LENGTH * row.get("lengths", 1.0)))
 
@@ -60,13 +61,13 @@ def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def load_next_sentence_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """Six options (PPT, section 3.2.2): a unit next to the query, one of its document, four of others."""
+    """Six options (PPT, section 3.2.2): a neighbour of the query, a unit of its document, four of others."""
     share = row.get("lengths", 1.0)
     return collected(paths, row, lambda unit: options(unit, 6, CHOICE, share), units=5, least=10)
 
 
 def load_unified_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """Two to sixteen options (PPT, section 3.3): the more, the shorter they are."""
+    """Two to sixteen options (PPT, section 3.3), shorter if there are more."""
     share = row.get("lengths", 1.0)
 
     def example(unit: Unit) -> dict | None:
@@ -77,9 +78,9 @@ def load_unified_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float) -> dict | None:
-    """The query and its `count` options in random order; none where two would read the same.
+    """The query and its `count` options in random order; None if two options read the same.
 
-    Nothing but the right option may be a unit next to the query, or the query itself.
+    No wrong option is the query or one of its neighbours.
     """
     query, option, same = lengths
     query, option = max(1, round(query * share)), max(1, round(option * share))
@@ -96,10 +97,10 @@ def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float)
 
 
 def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """Single units with the sentiment, 1 to 5, that an annotator is sure of (PPT, section 3.2.3).
+    """Single units with a sentiment, 1 to 5, of which an annotator is sure (PPT, section 3.2.3).
 
-    As many of each class as there are, up to a fifth: the released code takes them as they come. What a
-    model has annotated (stage annotate) is read from its file.
+    Each class gets up to a fifth of the examples; the released code takes them as they come. Annotations of a
+    model are read from the file that stage annotate wrote.
     """
     if row.get("annotator") == "model":
         return annotated(paths["all"], row)
@@ -114,12 +115,12 @@ def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def single_length(row: dict) -> int:
-    """Words of a single unit."""
+    """The most words of a single unit."""
     return max(1, round(SINGLE_LENGTH * row.get("lengths", 1.0)))
 
 
 def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
-    """Units for a model to annotate, `CANDIDATES` times as many as examples are asked for."""
+    """Units for a model to annotate, `CANDIDATES` times as many as the wanted examples."""
     cut, many = single_length(row), {**row, "examples": CANDIDATES * row.get("examples", EXAMPLES)}
     return collected(
         paths, many, lambda unit: {TEXT: shortened(unit.text, cut), LABEL: None}, units=1, least=SINGLE
@@ -127,9 +128,9 @@ def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 
 def annotated(path: Path, row: dict) -> pd.DataFrame:
-    """The examples among annotated candidates (split, id, text, probabilities), the first of each class.
+    """The first examples of each class among annotated candidates (split, id, text, probabilities).
 
-    Raises BadInput where rows do not have five probabilities, or the annotator was sure of none.
+    Raises BadInput if rows do not have five probabilities, or the annotator is sure of no text.
     """
     table = read_parquet(path, SPLIT, ID, TEXT, "probabilities")
     wrong = ~table["probabilities"].map(are_probabilities).astype(bool)
@@ -146,5 +147,5 @@ def annotated(path: Path, row: dict) -> pd.DataFrame:
 
 
 def are_probabilities(cell) -> bool:
-    """Whether a cell of a table is a probability of each class."""
+    """Whether a cell of a table has a probability for each class."""
     return np.shape(cell) == (len(CLASSES),) and cell.dtype.kind == "f" and bool(np.isfinite(cell).all())

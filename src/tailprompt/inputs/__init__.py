@@ -1,1 +1,1 @@
-"""Rows of a data set become what a backbone reads."""
+"""What a backbone reads: rows of a data set as token ids or as views of images."""

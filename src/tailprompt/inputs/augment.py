@@ -1,6 +1,6 @@
-"""Views of a batch of images on the device: a few tensor operations for all of them, drawn for each.
+"""Augmentation of a batch of images on the device: one set of tensor operations, a random draw per image.
 
-Without a generator, chance comes from the device's default one, which a killed run takes up again.
+Without a generator, the device's default one is used, whose state a resumed run restores.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from torch.distributions import Beta
 
 Images = UInt8[Tensor, "batch 3 height width"] | Float[Tensor, "batch 3 height width"]
 Windows = Int[Tensor, "batch 4"]  # top, left, height and width in pixels
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as timm's default
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, timm's default
 RATIO = (3 / 4, 4 / 3)  # width to height of a random window (Szegedy et al. 2015, section 6)
-DRAWS = 10  # of a window, until one lies inside the image
+DRAWS = 10  # attempts to draw a window that lies inside the image
 
 
 def random_crop(images: Images, size: int, generator: Generator | None = None, *, border: int = 0) -> Images:
-    """A window of `size` pixels a side from each image, its corner drawn for each.
+    """A random window of each image, `size` pixels a side.
 
-    border: pixels that a window may reach beyond the image, which goes on there as its mirror.
+    border: pixels by which a window may reach beyond the image, which is reflected there.
     """
     batch, _, height, width = images.shape
     device = images.device
@@ -39,24 +39,24 @@ def random_crop(images: Images, size: int, generator: Generator | None = None, *
 
 
 def mirrored(places: Int[Tensor, "batch size"], side: int) -> Int[Tensor, "batch size"]:
-    """Places beyond the pixels 0 to side - 1, thrown back at the first and the last."""
+    """Pixel indices, with those outside 0 to side - 1 reflected at the first and the last pixel."""
     return (side - 1) - ((side - 1) - places.abs()).abs()
 
 
 def random_flip(images: Images, generator: Generator | None = None) -> Images:
-    """Half of the images mirrored, left to right."""
+    """Images, each mirrored left to right with probability one half."""
     chosen = torch.rand(len(images), generator=generator, device=images.device) < 0.5
     return torch.where(chosen[:, None, None, None], images.flip(-1), images)
 
 
 def center_crop(images: Images, size: int) -> Images:
-    """The middle `size` pixels a side of each image; an odd pixel falls as in torchvision."""
+    """The center of each image, `size` pixels a side; an odd margin is rounded as in torchvision."""
     top, left = (round((side - size) / 2) for side in images.shape[-2:])
     return images[..., top : top + size, left : left + size]
 
 
 def five_crops(images: Images, size: int) -> Images:
-    """The four corners and the middle of each image, [batch, 5, 3, size, size], in torchvision's order."""
+    """The four corners and the center of each image, [batch, 5, 3, size, size], in torchvision's order."""
     corners = [
         images[..., :size, :size],
         images[..., :size, -size:],
@@ -67,10 +67,10 @@ def five_crops(images: Images, size: int) -> Images:
 
 
 def random_windows(images: Images, scale: tuple[float, float], generator: Generator | None = None) -> Windows:
-    """A window of each image, of a share of its area in `scale` and a shape in RATIO.
+    """A random window of each image: its share of the area lies in `scale`, its width to height in RATIO.
 
-    The first of DRAWS that lies inside the image, else the whole of it (Szegedy et al. 2015, section 6, as
-    torchvision has it; its fallback differs for images longer than RATIO, which square ones are not).
+    It is the first of DRAWS that lies inside the image, or the whole image (Szegedy et al. 2015, section 6).
+    So does torchvision, whose fallback differs only for images longer than RATIO; ours are square.
     """
     batch, _, height, width = images.shape
     draws = torch.rand(batch, 4, DRAWS, generator=generator, device=images.device)
@@ -88,7 +88,7 @@ def random_windows(images: Images, scale: tuple[float, float], generator: Genera
 
 
 def resized(images: Images, size: int) -> Images:
-    """Whole images scaled to `size` pixels a side, bilinear and smoothed where they shrink."""
+    """Whole images scaled to `size` pixels a side, bilinear, antialiased when they shrink."""
     height, width = images.shape[-2:]
     if (height, width) == (size, size):
         return images
@@ -100,8 +100,8 @@ def resized(images: Images, size: int) -> Images:
 def scaled(images: Images, windows: Windows, size: int) -> Float[Tensor, "batch 3 size size"]:
     """A window of each image scaled to `size` pixels a side.
 
-    As cutting each out and resizing it (bilinear, antialias) would, but for the rounding to bytes: a linear
-    map of rows and one of columns, so two matrix products for the whole batch.
+    The result is that of cropping and resizing each (bilinear, antialias), without rounding to bytes. Scaling
+    is a linear map of rows and one of columns, so the whole batch takes two matrix products.
     """
     top, left, tall, wide = windows.float().unbind(1)
     rows = triangles(top, tall, images.shape[-2], size)[:, None]
@@ -112,7 +112,7 @@ def scaled(images: Images, windows: Windows, size: int) -> Float[Tensor, "batch 
 def triangles(
     start: Float[Tensor, " batch"], length: Float[Tensor, " batch"], side: int, size: int
 ) -> Float[Tensor, "batch size side"]:
-    """Weights of `side` pixels in each of the `size` that a window (start, length in pixels) is scaled to."""
+    """Weights of an image's `side` pixels in the `size` pixels that a window (start, length) is scaled to."""
     pixels = torch.arange(side, device=start.device)
     start, length = start[:, None, None], length[:, None, None]
     zoom = length / size
@@ -123,23 +123,23 @@ def triangles(
 
 
 def normalised(images: Images, mean: Sequence[float] = MEAN, std: Sequence[float] = STD) -> Tensor:
-    """Pixels of 0 to 255 to floats, less the mean and over the deviation of each channel."""
+    """Pixels from 0 to 255 as floats, standardised by the mean and deviation of each channel."""
     shift, spread = (channels(tuple(values), images.device) for values in (mean, std))
     return (images.float() / 255 - shift) / spread
 
 
 @cache
 def channels(values: tuple[float, float, float], device: torch.device) -> Float[Tensor, "3 1 1"]:
-    """A number for each channel, brought to a device once: each time would make the host wait for it."""
+    """A number for each channel, copied to a device once: each copy would make the host wait."""
     return torch.tensor(values, device=device).view(3, 1, 1)
 
 
 def mixup(
     images: Float[Tensor, "batch 3 height width"], labels: Int[Tensor, " batch"], alpha: float
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """Each image mixed with another of the batch, and (its labels, the other's, its share).
+    """Each image mixed with another of the batch, and (labels, labels of the others, share of the first).
 
-    Zhang et al. (2018), section 2: one share for the batch, from Beta(alpha, alpha).
+    The batch has one share, drawn from Beta(alpha, alpha) (Zhang et al. 2018, section 2).
     """
     strength = torch.full((), alpha, device=images.device)
     share = Beta(strength, strength, validate_args=False).sample()

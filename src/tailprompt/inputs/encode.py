@@ -1,27 +1,29 @@
-"""Rows of a data set become token ids.
+"""Rows of a data set become token ids, in the layout of their input form; so do the words of its classes.
 
-`plain`: [CLS] text [SEP] (pair [SEP]), read at [CLS]. `prompted`: the data set's template with one mask,
-read at the mask. Only texts are ever cut, never the template, so the mask survives; special tokens
-written in a text are text.
+Only texts are ever cut, the longest first, never a template or options around them, so the mask survives.
+Special tokens written in a text are text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
+import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput, named
-from tailprompt.inputs.template import pieces as pieces_of
+from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken, tokenize
+from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Token ids of all examples end to end, so that a batch is cut out on the device in a few operations."""
+    """Token ids of all examples end to end, so that a few operations on the device cut out a batch."""
 
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
@@ -32,13 +34,13 @@ class Examples:
     names: Sequence[str]
     pad: int
     truncated: int
-    options: Int[Tensor, " examples"] | None = None  # how many of the classes each may be, where that varies
+    options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def to(self, device: torch.device) -> Examples:
-        """The same with everything but `lengths`, which plans batches, on a device."""
+        """The same examples on a device, except for `lengths`, by which the host plans batches."""
         moved = {
             key: value.to(device)
             for key, value in vars(self).items()
@@ -47,10 +49,10 @@ class Examples:
         return replace(self, **moved)
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
-        """What `batch` will be asked for next; token ids are at hand."""
+        """Nothing: token ids are in memory, so there is nothing to read ahead."""
 
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to the longest of these examples, and their labels."""
+        """Inputs of these examples, padded to the longest, and their labels."""
         device = self.tokens.device
         length = self.lengths[indices]
         column = torch.arange(int(length.max()), device=device)
@@ -69,95 +71,96 @@ class Examples:
 
 
 def encode(
-    texts: Sequence[str],
-    pairs: Sequence[str] | None,
-    labels: Sequence[int],
-    names: Sequence[str],
+    table: pd.DataFrame,
     tokenizer: PreTrainedTokenizerBase,
     *,
     input: str,
-    template: str,
+    template: str | None = None,
+    language: str | None = None,
+    words: dict[str, str] | None = None,
     max_length: int,
     positions: int | float,
+    prompt_length: int = 0,
 ) -> Examples:
-    """Encode texts (and second texts) in the form `input`, at most `max_length` tokens each.
+    """Rows (id, text, label, perhaps pair or choices) in an input form, at most `max_length` tokens each.
 
-    Raises BadInput when `max_length` exceeds the backbone's positions or leaves no room for text.
+    template: what `prompted` and `formatted` input put a text into; where it shows options, a row without
+    `choices` has the classes' words, lettered in `language`. positions: of the backbone, of which a soft
+    prompt takes `prompt_length`. Raises BadInput for a template or options that do not fit the rows, and
+    where `max_length` is more than the positions or leaves no room for texts.
     """
-    if max_length > positions:
-        raise BadInput(
-            f"max_length {max_length} is more than the {positions} positions of the backbone; lower it"
-        )
-    layout = named(INPUTS, input, "input")(template, tokenizer, pairs is not None)
-    budget = room(layout, max_length, template)
-    given = {"text": texts, "pair": pairs}
-    slots = {slot: tokenize(tokenizer, given[slot]) for slot in layout.slots}
+    check_positions(max_length, positions, prompt_length)
+    form, paired = named(LAYOUTS, input, "input"), "pair" in table
+    lettered = input == "formatted" and has_choices(template)
+    if input == "formatted" and paired and "choices" in table:
+        template = with_pair(template)
+    options = options_of(table, words or {}) if lettered else [[]] * len(table)
+    layouts = {
+        count: form(tokenizer, template, paired=paired, options=count, language=language)
+        for count in sorted({len(given) for given in options} or {0})
+    }
+    budgets = {count: room(layout, max_length, template) for count, layout in layouts.items()}
+    slots = [slot for slot in ("text", "pair") if any(slot in each.slots for each in layouts.values())]
     rows = [
-        build(layout, dict(zip(slots, row, strict=True)), budget) for row in zip(*slots.values(), strict=True)
+        build(layouts[len(given)], row, budgets[len(given)])
+        for given, row in zip(options, contents(table[slots], options, tokenizer), strict=True)
     ]
-    return pack(rows, labels, names, tokenizer.pad_token_id)
+    examples = pack(rows, table["label"].tolist(), table["id"].tolist(), tokenizer.pad_token_id)
+    if not lettered:
+        return examples
+    return replace(examples, options=torch.tensor([len(given) for given in options], dtype=torch.long))
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Pieces in order: lists of fixed ids, or the name of a slot. `read` is the piece read at."""
-
-    pieces: list
-    segments: list[int]
-    read: int
-
-    @property
-    def slots(self) -> list[str]:
-        return [piece for piece in self.pieces if isinstance(piece, str)]
+def check_positions(max_length: int, positions: int | float, prompt_length: int) -> None:
+    """Raise BadInput where a text, and the soft prompt before it, may have more tokens than positions."""
+    left = positions - prompt_length
+    if max_length > left:
+        beside, other = (" beside its soft prompt", ", or length") if prompt_length else ("", "")
+        raise BadInput(
+            f"max_length {max_length} is more than the {left} positions of the backbone{beside}; "
+            f"lower it{other}"
+        )
 
 
-def room(layout: Layout, max_length: int, template: str) -> int:
+def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:
+    """The options of each row: its own, else the classes' words (PPT section 3.3)."""
+    if "choices" not in table:
+        return [list(words.values())] * len(table)
+    options = [list(given) for given in table["choices"]]
+    for name, label, given in zip(table["id"], table["label"], options, strict=True):
+        if not label < len(given) <= len(words):
+            raise BadInput(
+                f"{name} has {len(given)} options and the right one is number {label + 1}; there must be "
+                f"from {label + 1} to {len(words)}, the classes"
+            )
+    return options
+
+
+def contents(
+    texts: pd.DataFrame, options: list[list[str]], tokenizer: PreTrainedTokenizerBase
+) -> Iterator[dict[str, list[int]]]:
+    """Token ids of each row's texts and options, by slot."""
+    columns = {slot: tokenize(tokenizer, texts[slot].tolist()) for slot in texts}
+    different = sorted({*chain.from_iterable(options)})  # options that all rows share are tokenised once
+    ids = dict(zip(different, tokenize(tokenizer, different), strict=True))
+    for given, *row in zip(options, *columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True)) | {option_slot(n): ids[o] for n, o in enumerate(given)}
+
+
+def room(layout: Layout, max_length: int, template: str | None) -> int:
     """Tokens that a layout leaves for texts; raises BadInput where a text would get none."""
     left = max_length - sum(len(piece) for piece in layout.pieces if isinstance(piece, list))
     if left < len(layout.slots):
+        shown = "plain input" if template is None else f"template '{template}'"
         raise BadInput(
-            f"template '{template}' leaves {max(left, 0)} of max_length {max_length} tokens for text; "
-            "raise max_length or shorten it"
+            f"{shown} leaves {max(left, 0)} of max_length {max_length} tokens for text; "
+            f"raise max_length{'' if template is None else ' or shorten it'}"
         )
     return left
 
 
-def plain(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) -> Layout:
-    """[CLS] text [SEP], then pair [SEP] as a second segment where the tokenizer has segments."""
-    start, end = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
-    if not paired:
-        return Layout([start, "text", end], [0, 0, 0], 0)
-    between = end * (tokenizer.num_special_tokens_to_add(pair=True) - 2)
-    second = int("token_type_ids" in tokenizer.model_input_names)
-    return Layout([start, "text", between, "pair", end], [0, 0, 0, second, second], 0)
-
-
-def prompted(template: str, tokenizer: PreTrainedTokenizerBase, paired: bool) -> Layout:
-    """The template between [CLS] and [SEP], all in one segment; each literal run is tokenised by itself."""
-    pieces, read = [[tokenizer.cls_token_id]], 0
-    for literal, slot in pieces_of(template, paired=paired):
-        if literal.strip():
-            pieces.append(tokenize(tokenizer, [literal])[0])
-        if slot == "mask":
-            read = len(pieces)
-            pieces.append([tokenizer.mask_token_id])
-        elif slot is not None:
-            pieces.append(slot)
-    pieces.append([tokenizer.sep_token_id])
-    return Layout(pieces, [0] * len(pieces), read)
-
-
-def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
-    if not len(texts):  # which it cannot take
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
-        "input_ids"
-    ]
-
-
 def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[int], list[int], int, bool]:
-    """Ids, segments and the position read of one example, and whether a text was cut."""
+    """Ids, segments and read position of one example, and whether a text was cut."""
     long = [len(row[slot]) for slot in layout.slots]
     kept = dict(zip(layout.slots, shorten(long, budget), strict=True))
     ids, segments, position = [], [], 0
@@ -171,7 +174,7 @@ def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[
 
 
 def shorten(lengths: Sequence[int], budget: int) -> list[int]:
-    """Lengths after dropping from the longest text, from the later ones of equals (code of GLEE)."""
+    """Lengths after tokens are dropped from the longest text, of equals from the last (code of GLEE)."""
     left = budget
     for done, length in enumerate(sorted(lengths)):
         level, spare = divmod(left, len(lengths) - done)
@@ -185,7 +188,7 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: int) -> Examples:
-    """Rows end to end."""
+    """Built rows as examples, end to end."""
     lengths = torch.tensor([len(ids) for ids, *_ in rows], dtype=torch.long)
     return Examples(
         tokens=torch.tensor([token for ids, *_ in rows for token in ids], dtype=torch.long),
@@ -203,28 +206,47 @@ def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: 
 
 
 def encode_words(
-    words: dict[str, str], tokenizer: PreTrainedTokenizerBase, *, source: str = "verbalizer"
+    words: dict[str, str],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    template: str | None = None,
+    language: str | None = None,
+    source: str = "verbalizer",
 ) -> list[list[int]]:
-    """Token ids of each class's word, in order. source: where the words are from, for messages.
+    """Token ids that score each class, in class order.
 
-    Raises BadInput for a word of unknown tokens only, and for two classes that would always score alike.
+    They are those of its word: all for a masked language model, the first for a T5, which is what it decodes;
+    where `template` shows options, that of its option's letter in `language`. source: where the words are
+    from, for messages. Raises BadInput for more classes than letters, for a word of unknown tokens only, and
+    for two classes that would always score alike.
     """
-    ids = tokenize(tokenizer, list(words.values()))
+    if has_choices(template or ""):
+        letters = letters_of(language, len(words), "the classes")
+        words, ids = dict(zip(words, letters, strict=True)), [bare(tokenizer, letter) for letter in letters]
+    elif tokenizer.mask_token_id is not None:
+        ids = tokenize(tokenizer, list(words.values()))
+    else:
+        ids = [word[:1] for word in spoken(tokenizer, list(words.values()))]
+    check_words(words, ids, tokenizer, source)
+    return ids
+
+
+def check_words(
+    words: dict[str, str], ids: list[list[int]], tokenizer: PreTrainedTokenizerBase, source: str
+) -> None:
+    """Raise BadInput where a word has only unknown or special tokens, or two classes have the same tokens."""
     seen: dict[tuple, str] = {}
     for (name, word), tokens in zip(words.items(), ids, strict=True):
-        if not set(tokens) - {tokenizer.unk_token_id}:
+        if not {*tokens} - {*tokenizer.all_special_ids}:
             raise BadInput(
                 f"{source}: the word '{word}' of class '{name}' has no token that the backbone knows; "
                 "choose another word"
             )
-        key = tuple(sorted(tokens))
+        key = tuple(sorted(tokens))  # a class's score is the mean over its tokens
         if key in seen:
+            shown = " ".join(tokenizer.convert_ids_to_tokens(tokens))
             raise BadInput(
-                f"{source}: classes '{seen[key]}' and '{name}' have words of the same tokens; "
+                f"{source}: classes '{seen[key]}' and '{name}' are scored by the same tokens ({shown}); "
                 "choose another word for one"
             )
         seen[key] = name
-    return ids
-
-
-INPUTS = {"plain": plain, "prompted": prompted}

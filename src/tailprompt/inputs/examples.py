@@ -1,17 +1,18 @@
-"""Rows of a table, and the words of its classes, as the input that a run's settings ask for."""
+"""Rows of a table, and the words of its classes, as the input that a run asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from tailprompt.inputs import formats, images
+from tailprompt.components.resolve import values
+from tailprompt.components.run import Run
 from tailprompt.inputs.encode import Examples, encode, encode_words
-from tailprompt.inputs.images import VIEWS, VIEWS_IN_TRAINING, Images
-from tailprompt.inputs.patterns import pattern_of
-from tailprompt.inputs.template import template_of
+from tailprompt.inputs.images import Images, image_examples
+from tailprompt.inputs.layouts import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
 
 
@@ -19,56 +20,50 @@ def examples_of(
     part: pd.DataFrame,
     *,
     backbone: Backbone | VisionBackbone,
-    settings: dict,
+    run: Run,
     words: dict[str, str],
     pixels: Path | None,
     device: torch.device,
     training: bool,
 ) -> Examples | Images:
     """A split on the device: texts as token ids, images as views of the file `pixels`."""
-    if isinstance(backbone, VisionBackbone):
-        return view_rows(part, backbone, settings, pixels, training=training).to(device)
-    return encode_rows(part, backbone, settings, words=words).to(device)
+    if backbone.reads == "image":
+        return view_rows(part, backbone, run, pixels, training=training).to(device)
+    return encode_rows(part, backbone, run, words=words).to(device)
 
 
 def encode_rows(
-    table: pd.DataFrame, backbone: Backbone, settings: dict, *, words: dict[str, str] | None = None
+    table: pd.DataFrame, backbone: Backbone, run: Run, *, words: dict[str, str] | None = None
 ) -> Examples:
     """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
 
     words: each class's word, which formatted rows may show as options.
     """
-    positions = backbone.positions - settings.get("soft_length", 0)
-    if settings["input"] == "formatted":
-        language = settings["language"]
-        return formats.encode(
-            table,
-            backbone.tokenizer,
-            pattern=pattern_of(settings["pattern"], language, settings["form"]),
-            language=language,
-            words=words or {},
-            max_length=settings["max_length"],
-            positions=positions,
-        )
+    told, tuner = run.input, run.tuner
     return encode(
-        table["text"].tolist(),
-        table["pair"].tolist() if "pair" in table else None,
-        table["label"].tolist(),
-        table["id"].tolist(),
+        table,
         backbone.tokenizer,
-        input=settings["input"],
-        template=template_of(settings),
-        max_length=settings["max_length"],
-        positions=positions,
+        input=told.name,
+        template=getattr(told, "template", None),
+        language=getattr(told, "language", None),
+        words=words,
+        max_length=told.max_length,
+        positions=backbone.positions,
+        prompt_length=tuner.length if tuner.name == "soft_prompt" else 0,
     )
 
 
 def view_rows(
-    table: pd.DataFrame, backbone: VisionBackbone, settings: dict, pixels: Path, *, training: bool
+    table: pd.DataFrame, backbone: VisionBackbone, run: Run, pixels: Path, *, training: bool
 ) -> Images:
     """The rows of a table (id, label, image) as views of the images in the file `pixels`."""
-    wanted = (*VIEWS_IN_TRAINING, *VIEWS) if training else VIEWS
-    return images.read(
+    told = run.training.images if training and run.training else None
+    changes = (
+        {"augment": told.augment.name, "flip": told.flip, "mixup": told.mixup, **values(told.augment)}
+        if told
+        else {}
+    )
+    return image_examples(
         pixels,
         table,
         training=training,
@@ -76,22 +71,34 @@ def view_rows(
         mean=backbone.mean,
         std=backbone.std,
         tokens=backbone.tokens,
-        **{key: settings[key] for key in wanted},
+        test_zoom=run.input.test_zoom,
+        views=run.input.views,
+        **changes,
     )
 
 
 def word_ids(
+    classes: Sequence[str],
     words: dict[str, str],
     backbone: Backbone | VisionBackbone,
-    settings: dict,
+    run: Run,
     *,
     source: str = "verbalizer",
 ) -> list[list[int]]:
     """Token ids of each class's word where the head reads words, else of nothing."""
-    if settings["head"] != "verbalizer":
-        return [[] for _ in words]
-    if settings["input"] != "formatted":
-        return encode_words(words, backbone.tokenizer, source=source)
-    language = settings["language"]
-    pattern = pattern_of(settings["pattern"], language, settings["form"])
-    return formats.answer_ids(words, backbone.tokenizer, pattern=pattern, language=language, source=source)
+    if run.head.name != "verbalizer":
+        return [[] for _ in classes]
+    return encode_words(
+        words,
+        backbone.tokenizer,
+        template=getattr(run.input, "template", None),
+        language=getattr(run.input, "language", None),
+        source=source,
+    )
+
+
+def word_texts(table: pd.DataFrame, backbone: Backbone | VisionBackbone, run: Run) -> list[list[int]]:
+    """Token ids of the training texts, where a soft prompt begins with words of them."""
+    if run.tuner.name != "soft_prompt" or run.tuner.init != "task_words":
+        return []
+    return tokenize(backbone.tokenizer, table["text"].tolist())

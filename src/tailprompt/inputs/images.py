@@ -1,8 +1,9 @@
-"""Decoded images as examples: batches of views, made on the device from uint8 pixels.
+"""A split of decoded images as examples: batches of views, made on the device from uint8 pixels.
 
-A split lies on the device where it takes at most a quarter of the memory that is free there (on a CPU:
-1 GiB); else it stays in its file, mapped, and a thread reads the batch that comes next. Both give the same
-batches, bit for bit. Chance comes from the device's default generator alone.
+`data/pictures.py` decodes one image file; this module reads the array that stage decode made of them all.
+A split is kept on the device if it takes at most a quarter of the memory that is free there (on a CPU: 1
+GiB). Otherwise it stays in its memory-mapped file, and a thread reads the next batch ahead. Both ways give
+the same batches, bit for bit. All randomness comes from the device's default generator.
 """
 
 from __future__ import annotations
@@ -34,16 +35,14 @@ from tailprompt.inputs.augment import (
 )
 from tailprompt.model.limits import check_views
 
-AHEAD = 4  # batches that may be asked for before they are taken
-BLOCK = 1024  # images brought to the device at a time
-IN_MEMORY = 2**30  # bytes of a split that a CPU holds
-VIEWS = ("test_zoom", "views")  # settings that `read` takes, and those of training alone
-VIEWS_IN_TRAINING = ("augment", "crop_scale", "flip", "mixup")
+AHEAD = 4  # batches that may be read ahead
+BLOCK = 1024  # images copied to the device at a time
+IN_MEMORY = 2**30  # bytes of a split that may be held in memory on a CPU
 
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a split: what `encode.Examples` is for texts."""
+    """The images of a split, with the interface of `encode.Examples`."""
 
     file: UInt8[np.ndarray, "stored side side 3"]
     rows: Int[np.ndarray, " images"]  # of the file
@@ -62,23 +61,23 @@ class Images:
 
     @property
     def device(self) -> torch.device:
-        """Where batches are made."""
+        """The device that batches are made on."""
         return self.labels.device
 
     @property
     def lengths(self) -> Int[Tensor, " images"]:
-        """Every image counts the same, where batches are planned by tokens."""
+        """Tokens of each image, by which batches are planned: the same for all."""
         return torch.full((len(self),), self.tokens)
 
     def to(self, device: torch.device | str, *, room: int | None = None) -> Images:
-        """The same with batches on a device. room: bytes of pixels that it may hold, else as said above."""
+        """The same examples on a device. room: bytes of pixels that it may hold, by default as said above."""
         device = torch.device(device)
         fits = len(self) * self.file[0].nbytes <= (space(device) if room is None else room)
         resident = self.brought(device) if fits else None
         return replace(self, labels=self.labels.to(device), resident=resident, asked={})
 
     def brought(self, device: torch.device) -> UInt8[Tensor, "images side side 3"]:
-        """All pixels on the device, a block at a time."""
+        """All pixels, copied to the device a block at a time."""
         pixels = torch.empty((len(self), *self.file.shape[1:]), dtype=torch.uint8, device=device)
         for start in range(0, len(self), BLOCK):
             block = torch.arange(start, min(start + BLOCK, len(self)))
@@ -86,7 +85,7 @@ class Images:
         return pixels
 
     def read(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
-        """Pixels from the file, in memory from which a card copies by itself."""
+        """Pixels from the file, in pinned memory if the device is a GPU."""
         shape = (len(indices), *self.file.shape[1:])
         found = torch.empty(shape, dtype=torch.uint8, pin_memory=self.device.type == "cuda")
         # clip: the other modes would fill a second array first
@@ -94,7 +93,7 @@ class Images:
         return found
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
-        """A hint that `batch` will be asked for these; they are read meanwhile."""
+        """Start to read these images, which `batch` will be asked for."""
         if self.resident is not None:
             return
         if len(self.asked) >= AHEAD:
@@ -102,7 +101,7 @@ class Images:
         self.asked[key(indices)] = self.reader.submit(self.read, indices)
 
     def pixels(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
-        """Stored pixels on the device."""
+        """Stored pixels of these images, on the device."""
         if self.resident is not None:
             return self.resident[indices.to(self.device, non_blocking=True)]
         waiting = self.asked.pop(key(indices), None)
@@ -110,7 +109,7 @@ class Images:
         return found.to(self.device, non_blocking=True)
 
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Tensor | tuple]:
-        """Views of these images, and their labels; with mixup (labels, the other labels, share)."""
+        """Views of these images and their labels; with mixup, (labels, the other labels, share)."""
         views = self.view(self.pixels(indices).permute(0, 3, 1, 2))
         labels = self.labels[indices.to(self.device, non_blocking=True)]
         if self.mixup:
@@ -119,16 +118,16 @@ class Images:
 
 
 def key(indices: Int[Tensor, " batch"]) -> bytes:
-    """What a batch that was asked for is found by."""
+    """The key of a batch that is read ahead."""
     return indices.numpy().tobytes()
 
 
 def space(device: torch.device) -> int:
-    """Bytes of pixels that a device may hold for one split."""
+    """Bytes that the pixels of one split may take on a device."""
     return torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else IN_MEMORY
 
 
-def read(
+def image_examples(
     pixels: Path,
     table: pd.DataFrame,
     *,
@@ -144,13 +143,14 @@ def read(
     views: int = 1,
     tokens: int = 1,
 ) -> Images:
-    """The images of `table` (id, label, image: their row of the file `pixels`), not on a device yet.
+    """The images of `table` (id, label, image: the row in the file `pixels`), not on a device yet.
 
-    size: pixels a side that the backbone takes; mean, std: of a channel, of 1. In training `augment` (a name
-    of AUGMENTATIONS; crop_scale: the least share of the area that resized_crop keeps), `flip` and mixup (the
-    alpha of its Beta, 0 is none); else whole images scaled to test_zoom * size and the middle of them, or
-    `views` = 5: their corners too. tokens: of a view in the backbone,
-    as a batch is planned. Raises BadInput for a file of another form and settings of no use.
+    size: pixels a side that the backbone takes. mean, std: of each channel, of values from 0 to 1. Training
+    applies `augment` (a name of AUGMENTATIONS), whose resized_crop keeps at least the share `crop_scale` of
+    the area, then `flip`, and mixup with that alpha of its Beta distribution (0: none). Evaluation scales
+    whole images to test_zoom * size and takes the center, or with `views` = 5 the four corners too. tokens:
+    tokens of a view in the backbone, by which batches are planned. Raises BadInput for a file of another form
+    and for settings that cannot be used.
     """
     with reading(pixels):
         file = np.lib.format.open_memmap(pixels, mode="r")
@@ -161,32 +161,32 @@ def read(
         raise BadInput(f"{pixels} has {len(file)} images, but row {rows.max()} is asked for; make it again")
     check_views(views, test_zoom, size)
     change = named(AUGMENTATIONS, augment, "augment")
-    learned = partial(learned_from, change=change, crop_scale=crop_scale, flip=flip)
-    shown = partial(judged_by, test_zoom=test_zoom, views=views)
+    in_training = partial(training_views, change=change, crop_scale=crop_scale, flip=flip)
+    in_evaluation = partial(evaluation_views, test_zoom=test_zoom, views=views)
     return Images(
         file=file,
         rows=rows,
         labels=torch.from_numpy(table["label"].to_numpy(np.int64, copy=True)),
         names=list(table["id"]),
-        view=partial(learned if training else shown, size=size, mean=mean, std=std),
+        view=partial(in_training if training else in_evaluation, size=size, mean=mean, std=std),
         mixup=mixup if training else 0.0,
         tokens=tokens * (1 if training else views),
     )
 
 
-def learned_from(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
-    """Views for training."""
+def training_views(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
+    """Random views, for training."""
     changed = change(pixels, size, crop_scale)
     return normalised(random_flip(changed) if flip else changed, mean, std)
 
 
-def judged_by(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
-    """Views for evaluation, [batch, 3, size, size] or [batch, 5, 3, size, size]."""
+def evaluation_views(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
+    """Fixed views, for evaluation: [batch, 3, size, size] or [batch, 5, 3, size, size]."""
     whole = resized(pixels, round(test_zoom * size))
     return normalised(five_crops(whole, size) if views == 5 else center_crop(whole, size), mean, std)
 
 
-AUGMENTATIONS = {  # (pixels, size, least share of the area) -> pixels
+AUGMENTATIONS = {  # (pixels, size, smallest share of the area) -> pixels
     "none": lambda pixels, size, _: resized(pixels, size),
     "pad_crop": lambda pixels, size, _: random_crop(resized(pixels, size), size, border=size // 8),
     "resized_crop": lambda pixels, size, least: scaled(pixels, random_windows(pixels, (least, 1.0)), size),

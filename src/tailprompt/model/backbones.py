@@ -21,21 +21,9 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named
+from tailprompt.model.folder import FILES
 from tailprompt.model.placement import over_cards
 
-FILES = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-    "merges.txt",
-    "spiece.model",
-    "model.safetensors.index.json",
-    "model-*.safetensors",
-    "pytorch_model*.bin",
-    "pytorch_model.bin.index.json",
-]
 CPU = torch.device("cpu")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -53,6 +41,7 @@ class Backbone:
     device_map: the card of each part of a body that lies on several
     """
 
+    reads = "text"
     body: nn.Module
     transform: nn.Sequential
     decoder: nn.Linear
@@ -109,6 +98,7 @@ class VisionBackbone:
     size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
     """
 
+    reads = "image"
     body: nn.Module
     width: int
     depth: int

@@ -1,11 +1,13 @@
 """What turns the vector at one position into class logits.
 
-GLEE section 2.2: the CLS head over [CLS] (`Linear`), and the pretrained masked-language-model head over
-[MASK] (`Verbalizer`). LPT section 4.1: the classifier over an image's class token (`Predictor`). All have
-`logits(features)`, `features(hidden)`, `class_vectors()` and `bias()`.
+GLEE section 2.2: the CLS head over [CLS] (`linear`), and the pretrained masked-language-model head over
+[MASK] (`Verbalizer`). LPT section 4.1: the classifier over an image's class token (`predictor`). All have
+`features(hidden)`, `logits(features)`, `class_vectors()`, `bias()`, and the `scale` of their logits.
 """
 
 from __future__ import annotations
+
+from collections import OrderedDict
 
 import torch
 from jaxtyping import Float
@@ -13,101 +15,81 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tailprompt.errors import BadInput, named
-from tailprompt.model.backbones import Backbone
+from tailprompt.model.backbones import Backbone, VisionBackbone
 
 Hidden = Float[Tensor, "batch width"]
 Logits = Float[Tensor, "batch classes"]
 
 
-class Linear(nn.Module):
-    """dense -> activation -> dropout -> (layer norm) -> predictor.
+class Classifier(nn.Module):
+    """Layers that make features, then a vector for each class.
 
-    norm: none; `fresh` starts at gain 1 and bias 0; `pretrained` starts from the masked-language-model
-    head's gain and bias (GLEE section 4.3). predictor: linear, or cosine with `logit_scale`.
+    scale: of a cosine predictor, which has no bias; None is a linear one. Logits are computed in float32
+    under autocast too, because bfloat16 cannot tell a logit of 20 from one of 20.05.
     """
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        classes: int,
-        *,
-        activation: str = "tanh",
-        norm: str = "none",
-        norm_eps: float | str = "backbone",
-        dropout: float = 0.1,
-        predictor: str = "linear",
-        logit_scale: float = 30.0,
-    ):
+    def __init__(self, layers: dict[str, nn.Module], predictor: nn.Linear, *, scale: float | None = None):
         super().__init__()
-        self.dense = nn.Linear(backbone.width, backbone.width)
-        self.activation = named(ACTIVATIONS, activation, "activation")
-        self.dropout = nn.Dropout(dropout)
-        self.norm = named(NORMS, norm, "norm")(backbone.norm, norm_eps)
-        self.predictor = nn.Linear(backbone.width, classes)
-        self.cosine, self.logit_scale = predictor == "cosine", logit_scale
-        for layer in (self.dense, self.predictor):
-            nn.init.normal_(layer.weight, std=backbone.initializer_range)
-            nn.init.zeros_(layer.bias)
+        self.layers, self.predictor = nn.Sequential(OrderedDict(layers)), predictor
+        self.cosine = scale is not None
+        self.scale = 1.0 if scale is None else scale
 
     def features(self, hidden: Hidden) -> Hidden:
         """What the predictor sees."""
-        return self.norm(self.dropout(self.activation(self.dense(hidden))))
-
-    def logits(self, features: Hidden) -> Logits:
-        if self.cosine:
-            return self.logit_scale * cosine(features, self.class_vectors())
-        return self.predictor(features)
-
-    def class_vectors(self) -> Float[Tensor, "classes width"]:
-        return self.predictor.weight
-
-    def bias(self) -> Float[Tensor, " classes"]:
-        return torch.zeros_like(self.predictor.bias) if self.cosine else self.predictor.bias
-
-
-class Predictor(nn.Module):
-    """dropout -> predictor: linear, or cosine with `logit_scale` and without bias (LPT section 4.1).
-
-    initializer_range: deviation of a linear one's weights. Vectors of a cosine one start at length 1 (code
-    of LPT). Logits are in float32 under autocast too: bfloat16 tells no 20 from 20.05.
-    """
-
-    def __init__(
-        self,
-        width: int,
-        classes: int,
-        *,
-        dropout: float = 0.1,
-        predictor: str = "cosine",
-        logit_scale: float = 20.0,
-        initializer_range: float = 0.02,
-    ):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.cosine, self.logit_scale = predictor == "cosine", logit_scale
-        self.predictor = nn.Linear(width, classes, bias=not self.cosine)
-        nn.init.normal_(self.predictor.weight, std=initializer_range)
-        if self.cosine:
-            self.predictor.weight.data = F.normalize(self.predictor.weight.data, dim=-1)
-        else:
-            nn.init.zeros_(self.predictor.bias)
-
-    def features(self, hidden: Hidden) -> Hidden:
-        """What the predictor sees."""
-        return self.dropout(hidden)
+        return self.layers(hidden)
 
     def logits(self, features: Hidden) -> Logits:
         with torch.autocast(features.device.type, enabled=False):
             if self.cosine:
-                return self.logit_scale * cosine(features.float(), self.class_vectors())
+                return self.scale * cosine(features.float(), self.class_vectors())
             return self.predictor(features.float())
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         return self.predictor.weight
 
     def bias(self) -> Float[Tensor, " classes"]:
-        vectors = self.class_vectors()
-        return vectors.new_zeros(len(vectors)) if self.cosine else self.predictor.bias
+        bias = self.predictor.bias
+        return self.class_vectors().new_zeros(len(self.class_vectors())) if bias is None else bias
+
+
+def linear(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
+    """GLEE's CLS head: dense -> activation -> dropout -> norm -> predictor (section 2.2).
+
+    told: `components.heads.Linear`. words: one entry a class.
+    """
+    dense = nn.Linear(backbone.width, backbone.width)
+    cosine_scale = scale_of(told.predictor)
+    predictor = nn.Linear(backbone.width, len(words))
+    for layer in (dense, predictor):
+        nn.init.normal_(layer.weight, std=backbone.initializer_range)
+        nn.init.zeros_(layer.bias)
+    parts = {
+        "dense": dense,
+        "activation": named(ACTIVATIONS, told.activation, "activation"),
+        "dropout": nn.Dropout(told.dropout),
+        "norm": NORMS[told.norm.name](backbone, told.norm),
+    }
+    return Classifier(parts, predictor, scale=cosine_scale)
+
+
+def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]]) -> Classifier:
+    """Dropout -> predictor (LPT section 4.1). told: `components.heads.Predictor`.
+
+    Vectors of a cosine predictor start at length 1 (code of LPT).
+    """
+    scale = scale_of(told.predictor)
+    made = nn.Linear(backbone.width, len(words), bias=scale is None)
+    nn.init.normal_(made.weight, std=backbone.initializer_range)
+    if scale is None:
+        nn.init.zeros_(made.bias)
+    else:
+        made.weight.data = F.normalize(made.weight.data, dim=-1)
+    return Classifier({"dropout": nn.Dropout(told.dropout)}, made, scale=scale)
+
+
+def scale_of(predictor) -> float | None:
+    """The scale of a cosine predictor, None of a linear one."""
+    return predictor.logit_scale if predictor.name == "cosine" else None
 
 
 class Verbalizer(nn.Module):
@@ -131,7 +113,7 @@ class Verbalizer(nn.Module):
         decoding: str = "restricted",
     ):
         super().__init__()
-        self.open = decoding == "open"
+        self.scale, self.open = 1.0, decoding == "open"
         if self.open and (len(max(words, key=len)) > 1 or not tied):
             raise BadInput("decoding: open takes words of one token each, and tied: true")
         used = sorted({token for word in words for token in word})
@@ -198,19 +180,29 @@ def scale_by_norm(
     return logits / length if divide_bias else (logits - bias) / length + bias
 
 
-def no_norm(pretrained: nn.LayerNorm, eps: float | str) -> nn.Module:
+def verbalizer(backbone: Backbone, told, words: list[list[int]]) -> Verbalizer:
+    """The pretrained head over the classes' words. told: `components.heads.Verbalizer`."""
+    return Verbalizer(backbone, words, tied=told.tied, decoding=told.decoding)
+
+
+def no_norm(backbone: Backbone, told) -> nn.Module:
+    """Nothing."""
     return nn.Identity()
 
 
-def fresh_norm(pretrained: nn.LayerNorm, eps: float | str) -> nn.LayerNorm:
-    return nn.LayerNorm(pretrained.normalized_shape, eps=pretrained.eps if eps == "backbone" else float(eps))
+def fresh_norm(backbone: Backbone, told) -> nn.LayerNorm:
+    """A layer norm of gain 1 and bias 0; its epsilon is the checkpoint's, or the one that is told."""
+    norm, eps = backbone.norm, told.norm_eps
+    return nn.LayerNorm(norm.normalized_shape, eps=norm.eps if eps == "backbone" else float(eps))
 
 
-def pretrained_norm(pretrained: nn.LayerNorm, eps: float | str) -> nn.LayerNorm:
-    norm = fresh_norm(pretrained, eps)
-    norm.load_state_dict(pretrained.state_dict())
+def pretrained_norm(backbone: Backbone, told) -> nn.LayerNorm:
+    """The same with the gain and bias of the masked-language-model head's (GLEE section 4.3)."""
+    norm = fresh_norm(backbone, told)
+    norm.load_state_dict(backbone.norm.state_dict())
     return norm
 
 
 ACTIVATIONS = {"tanh": nn.Tanh(), "relu": nn.ReLU(), "gelu": nn.GELU()}
 NORMS = {"none": no_norm, "fresh": fresh_norm, "pretrained": pretrained_norm}
+HEADS = {"linear": linear, "predictor": predictor, "verbalizer": verbalizer}

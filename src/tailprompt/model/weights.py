@@ -9,26 +9,53 @@ import torch
 from safetensors.torch import load_file
 
 from tailprompt.errors import BadInput
-from tailprompt.files import keyed, read_json, reading
+from tailprompt.files import read_json, reading
 from tailprompt.model import adapter
-from tailprompt.model.compose import ImageModel, Model
+from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
-from tailprompt.model.tuners.soft import SoftPrompted
-from tailprompt.plan.starts import keeping
+
+NETWORK = "body.pretrained."  # parameters of the checkpoint, below a tuner
 
 
-def write_weights(path: Path, model: Model | ImageModel, settings: dict) -> None:
-    """The class vectors and what was trained; of a fully tuned body only with `keep`.
+def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
+    """The class vectors and what a run's weights hold (`held`); of a tuned network only with `keep`.
 
-    What began in another run is trained too: all of a text model, all but the ViT's own of an image model.
+    tuned: whether the network is not the checkpoint's any more.
     """
-    kept = model.own if isinstance(model, ImageModel) else model.own(started=bool(settings["start"]))
-    bulky = settings["tuner"] == "full" or settings["input"] != "pixels"
-    if bulky and not settings["keep"] and settings["tuner"] != "soft_prompt":
-        kept = {name for name in kept if name.startswith("head.")}
+    kept = held(model, tuned=tuned)
+    if tuned and not keep:
+        kept = {name for name in kept if not name.startswith(NETWORK)}
     tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
     write_tensors(path, {name: value.cpu().contiguous().clone() for name, value in tensors.items()})
+
+
+def held(model: Model, *, tuned: bool = False) -> set[str]:
+    """Names of what the checkpoint does not give: what learns, and all that a tuner added.
+
+    tuned: the network is not the checkpoint's, since the run began from one where it learned.
+    """
+    added = {
+        f"body.{name}" for name, _ in model.body.named_parameters() if not name.startswith("pretrained.")
+    }
+    network = {name for name, _ in model.named_parameters() if name.startswith(NETWORK)} if tuned else set()
+    return {name for name, value in model.named_parameters() if value.requires_grad} | added | network
+
+
+def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
+    """Names that a run to start from may lack: the body but prompts, and the network unless `tuned` there."""
+    return {
+        name
+        for name, _ in model.named_parameters()
+        if name.startswith("body.")
+        and not name.startswith("body.prompts")
+        and not (tuned and name.startswith(NETWORK))
+    }
+
+
+def learns_whole(model: Model) -> bool:
+    """Whether every parameter of the network learns."""
+    return all(value.requires_grad for value in model.body.pretrained.parameters())
 
 
 def file_of(run: Path) -> Path:
@@ -37,12 +64,11 @@ def file_of(run: Path) -> Path:
 
 
 def load_trained(
-    model: Model | ImageModel, run: Path, *, started: bool = False, new: Collection[str] = ()
+    model: Model, run: Path, *, tuned: bool = False, lacking: Collection[str] = (), hint: str = ""
 ) -> None:
-    """Load a run's weights; raises BadInput unless they hold all that this model trains.
+    """Load a run's weights; raises BadInput unless they hold what this model would (`held`), but `lacking`.
 
-    started: the run began from another run's weights, so that nothing of it is as in the checkpoint. For an
-    image model they hold all but the pretrained ViT and no more; those of a run to start from may lack `new`.
+    tuned: as in `held`. hint: what to do where they hold the head of a tuned network without the network.
     """
     path = file_of(run)
     if adapter.is_adapter(run):
@@ -51,17 +77,14 @@ def load_trained(
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
-    images = isinstance(model, ImageModel)
-    needed = model.own if images else model.own(started=started)
-    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed or not images}
-    absent = needed - set(weights) - set(new)
+    needed = held(model, tuned=tuned)
+    shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
+    absent = needed - set(weights) - set(lacking)
     if "body.prompts" in absent:
-        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: prompts in start")
-    if "body.prompt" in absent:
-        raise BadInput(f"{path} has no body.prompt; name a run with tuner: soft_prompt in start")
-    if any(name.startswith("body.") for name in absent):
-        method = keyed(read_json(run / "run.json", "point")["point"], f"point of {run}", "method")["method"]
-        raise BadInput(f"{path} holds the head without its body; {keeping(method)}, and run it again")
+        wanted = "soft_prompt" if model.body.reads == "text" else "prompts"
+        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: {wanted} in start")
+    if any(name.startswith(NETWORK) for name in absent):
+        raise BadInput(f"{path} holds the head without its body; {hint}, and run it again")
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
@@ -70,23 +93,21 @@ def load_trained(
 @torch.no_grad()
 def load_adapter(model: Model, folder: Path) -> None:
     """Load a soft prompt in peft's format; raises BadInput unless it is of this model's shape."""
-    if not isinstance(model.body, SoftPrompted):
+    own = model.body.prompts
+    if own is None or model.body.reads == "image":
         raise BadInput(
             f"{folder} is an adapter with a soft prompt; it starts a method with tuner: soft_prompt"
         )
-    found, own = adapter.read(folder), model.body.prompt
+    found = adapter.read(folder)
     if found.shape != own.shape:
         given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (found, own))
-        raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set soft_length, or the backbone")
+        raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set length, or the backbone")
     own.copy_(found / model.body.scale)
 
 
 def tuned(run: Path) -> bool:
-    """Whether a run's body may not be the checkpoint's: it learned there, or in a run before.
+    """Whether a run's network is not the checkpoint's: it learned there, or in a run before.
 
     Never that of an adapter.
     """
-    if adapter.is_adapter(run):
-        return False
-    settings = read_json(run / "run.json", "settings")["settings"]
-    return settings["tuner"] == "full" or bool(settings["start"])
+    return not adapter.is_adapter(run) and bool(read_json(run / "run.json", "tuned")["tuned"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from tailprompt.errors import BadInput, named
 from tailprompt.plan.points import Point, parse, vary
 from tailprompt.plan.rows import backbone_of, dataset_row
-from tailprompt.plan.settings import datasets_of, made, methods_of
 from tailprompt.plan.starts import starts_of
 
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
@@ -168,3 +167,36 @@ def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) ->
         scores |= {claim.get("metric") for claim in claims if dataset in claim["datasets"]}
     parts = [(score or "").partition("/class:") for score in scores]
     return sorted(name for _, asks, name in parts if asks)
+
+
+def figure_spec(config: dict, paper: str, figure: str) -> dict:
+    """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
+    return named(config["papers"][paper].get("figures", {}), figure, f"figure of {paper} in make")
+
+
+def made(config: dict, what: str) -> list[tuple[str, str]]:
+    """(paper, name) of each table or figure that this scale makes: those it lists, else all."""
+    chosen = []
+    for paper, limits in config["make"].items():
+        everything = named(config["papers"], paper, "paper").get(what, {})
+        chosen += [(paper, name) for name in limits.get(what, everything)]
+    return chosen
+
+
+def datasets_of(config: dict, spec: dict) -> list[str]:
+    """Data sets of a table, figure or claim: named one by one, or a set that the scale defines."""
+    if "datasets" in spec:
+        return spec["datasets"]
+    return named(config["sets"], spec["sets"], "set of data sets")
+
+
+def methods_of(config: dict, spec: dict) -> list[str]:
+    """Methods of a block that this scale runs, in the block's order.
+
+    Of the protocol's `methods`, `prompt@keep=true` stands for the block's `prompt` as `prompt` itself does.
+    """
+    methods, limit = spec.get("methods", []), config["protocols"][spec["protocol"]].get("methods")
+    if limit is None:
+        return methods
+    found = [entry for method in methods for entry in limit if method in (entry, parse(entry)[0])]
+    return list(dict.fromkeys(found))

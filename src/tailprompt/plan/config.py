@@ -32,11 +32,7 @@ SCALE = "config/paper.yaml"  # where no file is given
 
 def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
     """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
-    given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
-    if given and not any("scale" in layer for _, layer in given + line):
-        raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
-    own = [*SHARED, *papers(root), *([] if given else [SCALE])]
-    layers = [*((file, read(Path(root, file))) for file in own), *given, *line]
+    layers = layers_of(files, values, root)
     config = without_dropped(reduce(merge, (layer for _, layer in layers)))
     check(config, layers, str(Path(root, SCHEMAS)))
     check_names(config, layers)
@@ -44,6 +40,17 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
     return config
+
+
+def layers_of(
+    files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = "."
+) -> list[tuple[str, dict]]:
+    """(file, what it says) of all that is laid over each other, the later over the earlier."""
+    given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
+    if given and not any("scale" in layer for _, layer in given + line):
+        raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
+    own = [*SHARED, *papers(root), *([] if given else [SCALE])]
+    return [*((file, read(Path(root, file))) for file in own), *given, *line]
 
 
 def without_dropped(config: dict) -> dict:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
 
 from tailprompt.files import read_json
-from tailprompt.plan import blocks
-from tailprompt.plan import settings as plan
+from tailprompt.plan import agreement, asked, blocks
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import cards_of, dataset_row, kind_of
+from tailprompt.plan.settings import settings
 
 CARD = 2e13  # floating-point operations a second that a run gets from a card, and
 THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
@@ -31,7 +32,9 @@ PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # files of a line a row
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
-    done = {point: seconds for point in points if (seconds := finished(config, point, root)) is not None}
+    weights = cache(lambda backbone: asked.weights(config, backbone, root))
+    found = {point: finished(config, point, weights, root) for point in points}
+    done = {point: seconds for point, seconds in found.items() if seconds is not None}
     left = seconds_left(config, [point for point in points if point not in done], done, root)
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
@@ -56,13 +59,18 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def finished(config: dict, point: Point, root: Path) -> float | None:
-    """Seconds that a run took, or None where it is not finished or was run with other settings."""
-    file = root / "results" / config["scale"] / "runs" / point.path / "run.json"
-    if not file.is_file():
+def finished(config: dict, point: Point, weights: Callable[[str], dict | None], root: Path) -> float | None:
+    """Seconds that a run took, or None where it is not finished or is not what is asked now.
+
+    weights: what `asked.weights` says of a backbone.
+    """
+    runs = root / "results" / config["scale"] / "runs"
+    if not (runs / point.path / "run.json").is_file():
         return None
-    run = read_json(file, "settings", "seconds")
-    return run["seconds"] if run["settings"] == plan.settings(config, point) else None
+    run = read_json(runs / point.path / "run.json", "settings", "seconds")
+    wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
+    same = agreement.stands(wanted, point, runs) and agreement.of_data(run, runs / point.path)
+    return run["seconds"] if same else None
 
 
 def table(points: list[Point], left: dict[Point, float]) -> list[str]:
@@ -100,12 +108,12 @@ def seconds_left(
 
 def by_rule(config: dict, point: Point, root: Path) -> float:
     """Seconds by RULE."""
-    settings = plan.settings(config, point)
+    told = settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
     rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
-    tokens = rows * settings.get("max_length", 128) / 2 * settings["epochs"]
+    tokens = rows * told.get("max_length", 128) / 2 * told.get("epochs", 0)
     speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
     return START + 6 * parameters * tokens / speed
 

@@ -21,7 +21,6 @@ ROWS = {  # where the row lies that a key names
     "than": "methods",
     "trained_on": "datasets",
 }
-DEFAULTS = {"default", "default_text", "default_image"}  # rows below all others, no methods
 TAKERS = {  # of the names that a scale gives
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
@@ -37,7 +36,6 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
         rows = set(reduce(lambda part, key: part.get(key, {}), registry.split(":"), config))
-        rows -= DEFAULTS if registry == "methods" else set()
         for name in names:
             if name not in rows:
                 place = f"{origin(layers, [*path, name])}: '{name}' in {'.'.join(map(str, path))}"

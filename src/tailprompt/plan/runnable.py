@@ -11,32 +11,20 @@ from pathlib import Path
 
 from jsonschema.exceptions import best_match
 
+from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, reading
-from tailprompt.inputs.patterns import has_choices, letters_of, pattern_of
-from tailprompt.inputs.template import pieces, template_of
-from tailprompt.model import limits as tuning
+from tailprompt.inputs.templates import has_choices, letters_of, pieces
+from tailprompt.model import limits
 from tailprompt.plan import blocks
-from tailprompt.plan import settings as plan
+from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
+from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 
-MASKED = ("bert", "roberta")  # families that have a masked-language-model head
-READERS = {  # families that take an input
-    "plain": MASKED,
-    "prompted": MASKED,
-    "formatted": (*MASKED, "t5"),
-    "pixels": ("vit",),
-}
-GOES_ON = {  # tuner of images -> tuners whose weights it can begin from
-    "full": {"full", "frozen"},
-    "frozen": {"frozen"},
-    "prompts": {"prompts"},
-    "prompts_shallow": {"prompts_shallow"},
-    "group_prompts": {"prompts", "group_prompts"},
-}
+MASKED = ("bert", "roberta")  # families with positions, which are counted
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
 
@@ -73,79 +61,88 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
     """The settings of each point; raises BadInput at the first that cannot be used."""
-    rules = validator("run", str(Path(root, SCHEMAS)))
-    found, checked = {}, set()
+    rules = validator("config", str(Path(root, SCHEMAS)))
+    found, cells = {}, {}
     for point in points:
-        found[point] = plan.settings(config, point)
-        if (cell := replace(point, seed=0)) not in checked:  # seeds differ in nothing that could be wrong
-            check_run(config, point, found[point], rules, root)
-            checked.add(cell)
+        if (cell := replace(point, seed=0)) not in cells:  # seeds differ in nothing that could be wrong
+            cells[cell] = resolved(config, point)
+            check_run(config, point, cells[cell], rules, root)
+        found[point] = cells[cell].settings | extras(config, point)
     return found
 
 
-def check_run(config: dict, point: Point, settings: dict, rules, root: str | Path) -> None:
+def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Path) -> None:
     """Raise BadInput where a run's settings, backbone, words or start cannot be used."""
     where = f"{point.method} on {point.dataset} under {point.protocol}:"
-    error = best_match(rules.iter_errors(settings))
-    if error:
-        raise BadInput(f"{where} {sentence(error)}")
-    row, kind = config["backbones"][point.backbone], settings["input"]
-    check_backbone(row, point.backbone, kind, root, where)
+    check_changes(point, rules)
+    run, row = asked.run, config["backbones"][point.backbone]
+    check_backbone(row, point.backbone, run, root, where)
     shape = shape_of(config, row, root)
-    if kind == "pixels":
-        check_image_model(settings, shape, row, where)
+    if run.input.reads == "image":
+        check_image_model(run, shape, row, where)
     else:
-        check_length(settings, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
-        check_shown(settings, dataset_row(config, point.dataset), where)
-    words = settings.get("verbalizer")
+        check_length(run, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
+        check_shown(run, dataset_row(config, point.dataset), where)
+    words = getattr(run.head, "verbalizer", None)
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
-    if kind == "formatted":
-        check_letters(settings, Path(root, words) if words else None, where)
+    if run.input.name == "formatted":
+        check_letters(run, Path(root, words) if words else None, where)
     check_start(config, point)
-    if folder := (settings["start"] or {}).get("folder"):
-        check_adapter(settings, shape, Path(root, folder), where)
+    if folder := (run.start or {}).get("folder"):
+        check_adapter(run, shape, Path(root, folder), where)
 
 
-def check_backbone(row: dict, name: str, kind: str, root: str | Path, where: str) -> None:
+def check_changes(point: Point, rules) -> None:
+    """Raise BadInput where what follows the @ of a method is of another type or out of bounds."""
+    _, changes = parse(point.method)
+    if not changes:
+        return
+    schema = {"$ref": "settings.schema.yaml#/$defs/method"}
+    error = best_match(rules.evolve(schema=schema).iter_errors(changes))
+    if error:
+        raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {sentence(error)}")
+
+
+def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str) -> None:
     """Raise BadInput where a backbone does not take a run's input, or its own folder is absent."""
-    if row["family"] not in READERS[kind]:
+    if row["family"] not in run.input.families:
         raise BadInput(
             f"{where} backbone '{name}' is of the family {row['family']}; "
-            f"it needs one of {known(READERS[kind])}"
+            f"it needs one of {known(run.input.families)}"
         )
     if "path" in row and not Path(root, row["path"]).is_dir():
         raise BadInput(f"backbone '{name}': there is no folder {row['path']}; correct its path in its row")
 
 
-def check_image_model(settings: dict, shape: dict, row: dict, where: str) -> None:
+def check_image_model(run: Run, shape: dict, row: dict, where: str) -> None:
     """Raise BadInput where a ViT of this shape cannot have the prompts or views of a run."""
     size = row.get("size", shape.get("img_size"))
     try:
-        tuning.check(settings, depth=shape.get("depth"), size=size)
-        tuning.check_views(settings["views"], settings["test_zoom"], size)
+        limits.check(run.tuner, starts=run.start is not None, depth=shape.get("depth"), size=size)
+        limits.check_views(run.input.views, run.input.test_zoom, size)
     except BadInput as wrong:
         raise BadInput(f"{where} {wrong}") from None
 
 
-def check_length(settings: dict, positions: float, where: str) -> None:
+def check_length(run: Run, positions: float, where: str) -> None:
     """Raise BadInput where texts, and the soft prompt before them, may have more tokens than positions."""
-    told = {key: settings[key] for key in ("max_length", "soft_length") if key in settings}
+    told = {"max_length": run.input.max_length}
+    if run.tuner.name == "soft_prompt":
+        told["length"] = run.tuner.length
     if sum(told.values()) > positions:
         wanted = " and ".join(f"{key} {value}" for key, value in told.items())
         raise BadInput(f"{where} has {positions} positions, fewer than {wanted}; lower {' or '.join(told)}")
 
 
-def check_shown(settings: dict, row: dict, where: str) -> None:
+def check_shown(run: Run, row: dict, where: str) -> None:
     """Raise BadInput where a run's input shows not all of a text, or what it does not have: pair, options."""
-    kind, form = settings["input"], form_of(row)
+    kind, form = run.input.name, form_of(row)
     if form == "mcc" and kind != "formatted":
         raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
     if kind == "plain":
         return
-    shown, place = template_of(settings), f"{where} template"
-    if kind == "formatted":
-        shown, place = pattern_in(settings, where), f"{where} pattern"
+    shown, place = run.input.template, f"{where} template"
     paired = not is_table(row) or "pair" in columns_of(row)
     pieces(shown, paired=paired, options=kind == "formatted", where=place)
     part = {"ssc": "text", "spc": "pair", "mcc": "choices"}[form]
@@ -153,26 +150,18 @@ def check_shown(settings: dict, row: dict, where: str) -> None:
         raise BadInput(f"{place} '{shown}' has no {{{part}}}, which its texts have; name it there")
 
 
-def check_letters(settings: dict, words: Path | None, where: str) -> None:
-    """Raise BadInput where a pattern shows options in a language that has no letters for so many.
+def check_letters(run: Run, words: Path | None, where: str) -> None:
+    """Raise BadInput where a template shows options in a language that has no letters for so many.
 
     words: a verbalizer's file, with a line for each class; where there is none, the job counts the classes.
     """
-    shown = pattern_in(settings, where)
+    shown = run.input.template
     if not has_choices(shown):
         return
     try:
-        letters_of(settings["language"], classes_in(words) if words else 0, "the classes")
+        letters_of(run.input.language, classes_in(words) if words else 0, "the classes")
     except BadInput as wrong:
-        raise BadInput(f"{where} pattern '{shown}': {wrong}") from None
-
-
-def pattern_in(settings: dict, where: str) -> str:
-    """A run's pattern in its language and for its form; raises BadInput where there is none."""
-    try:
-        return pattern_of(settings["pattern"], settings["language"], settings["form"])
-    except BadInput as wrong:
-        raise BadInput(f"{where} {wrong}") from None
+        raise BadInput(f"{where} template '{shown}': {wrong}") from None
 
 
 def classes_in(words: Path) -> int:
@@ -186,42 +175,50 @@ def check_start(config: dict, point: Point) -> None:
     start = start_of(config, point)
     if not start:
         return
-    ours, theirs = plan.settings(config, point), plan.settings(config, start)
+    ours, theirs = resolved(config, point).run, resolved(config, start).run
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(ours) != loaded(theirs):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    if ours["input"] == "pixels" and theirs["tuner"] not in GOES_ON[ours["tuner"]]:
-        going = known(GOES_ON[ours["tuner"]])
-        raise BadInput(f"{place} has the tuner {theirs['tuner']}; {ours['tuner']} goes on from {going}")
-    if any(ours.get(key) != theirs.get(key) for key in ("length", "soft_length")):
+    if ours.input.reads == "image" and theirs.tuner.name not in ours.tuner.goes_on:
+        going = known(ours.tuner.goes_on)
+        raise BadInput(f"{place} has the tuner {theirs.tuner.name}; {ours.tuner.name} goes on from {going}")
+    if of(ours, "length") != of(theirs, "length"):
         raise BadInput(f"{place} has prompts of another length")
-    if ours.get("soft_scale") != theirs.get("soft_scale"):
-        raise BadInput(f"{place} has no soft prompt of this scale; tuner and soft_scale must be alike")
+    if of(ours, "prompt_scale") != of(theirs, "prompt_scale"):
+        raise BadInput(f"{place} has no soft prompt of this scale; tuner and prompt_scale must be alike")
     chain = [start, *starts_of(config, start)]
-    if any(plan.settings(config, each)["tuner"] == "full" for each in chain) and not theirs["keep"]:
+    tuned = any(resolved(config, each).run.tuner.name == "full" for each in chain)
+    if tuned and not of(theirs, "keep"):
         raise BadInput(f"{place} keeps its head only; {keeping(start.method)}")
 
 
-def loaded(settings: dict) -> tuple:
+def of(run: Run, key: str):
+    """A setting of a run's tuner, None where it has none of that name."""
+    return getattr(run.tuner, key, None)
+
+
+def loaded(run: Run) -> tuple:
     """What must be alike for one head to be loaded into another."""
-    rest = (settings["tied"],) if settings["head"] == "verbalizer" else (settings["predictor"],)
-    return (settings["head"], *rest, settings.get("norm", "none") == "none")
+    if run.head.name == "verbalizer":
+        return (run.head.name, run.head.tied)
+    norm = getattr(run.head, "norm", None)
+    return (run.head.name, run.head.predictor.name, norm is None or norm.name == "none")
 
 
-def check_adapter(settings: dict, shape: dict, folder: Path, where: str) -> None:
+def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
     """Raise BadInput where a run cannot begin from an adapter: there is none, or of another kind or shape.
 
     Its width is compared where both say theirs.
     """
-    if settings["tuner"] != "soft_prompt":
-        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {settings['tuner']}")
+    if run.tuner.name != "soft_prompt":
+        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
     for file in ("adapter_config.json", "adapter_model.safetensors"):
         if not (folder / file).is_file():
             raise BadInput(f"{where} {folder} has no {file}; name a folder in peft's format")
     stated = read_json(folder / "adapter_config.json", "peft_type", "num_virtual_tokens")
-    wanted = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": settings["soft_length"]}
+    wanted = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": run.tuner.length}
     width = shape.get("hidden_size", shape.get("d_model"))
     if width and stated.get("token_dim"):
         wanted["token_dim"] = width
@@ -229,7 +226,7 @@ def check_adapter(settings: dict, shape: dict, folder: Path, where: str) -> None
         if stated[key] != value:
             raise BadInput(
                 f"{where} {folder} has {key} {stated[key]!r}, not {value!r}; a run begins from a prompt of "
-                "peft's PROMPT_TUNING, as long as soft_length and as wide as its backbone"
+                "peft's PROMPT_TUNING, as long as its tuner's length and as wide as its backbone"
             )
 
 

@@ -13,7 +13,11 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from tailprompt.components.declare import every
+from tailprompt.components.resolve import property_schema
+from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
+from tailprompt.tasks import metrics
 
 SCHEMAS = "workflow/schemas"  # below the project's folder
 
@@ -51,8 +55,52 @@ def validator(name: str, folder: str) -> Draft202012Validator:
     schemas = {file.name: read(file) for file in sorted(Path(folder).glob("*.schema.yaml"))}
     for schema in schemas.values():
         del schema["$schema"]  # which would choose a validator that is not ours
+    schemas["settings.schema.yaml"] = settings_schema()
+    schemas["config.schema.yaml"]["$defs"]["metric"] = metrics.schema()
     resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
     return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))
+
+
+def settings_schema() -> dict:
+    """The schema of settings, from what the components declare.
+
+    `method` is what a method's row may hold, `shared` what a protocol, a backbone or a data set may.
+    """
+    properties = property_schema()
+    of_data = sorted({each.name for _, _, each in every(Run) if each.of_data})
+    data = f"{', '.join(of_data)} stands in a data set's row"
+    in_place = f"{data}, features and vectors follow from tables and figures"
+    row = {
+        "title": {"type": "string"},
+        "backbone": {
+            "type": "string",
+            "pattern": "^[a-z0-9-]+$",
+            "description": "the end of a key of the protocol's backbones, as lm for en-lm",
+        },
+    }
+    elsewhere = [*of_data, "features", "vectors"]
+    method = {"not": {"enum": elsewhere}, "description": f"a setting of a method: {in_place}"}
+    shared = {
+        "not": {"enum": [*row, "start", *elsewhere]},
+        "description": "a setting for this place: title, start and backbone stand in a method's row, "
+        f"{in_place}",
+    }
+    return {
+        "$defs": {
+            "method": {
+                "type": "object",
+                "propertyNames": method,
+                "additionalProperties": False,
+                "properties": {**row, **properties},
+            },
+            "shared": {
+                "type": "object",
+                "propertyNames": shared,
+                "additionalProperties": False,
+                "properties": {**row, **properties},
+            },
+        }
+    }
 
 
 def pattern(_, wanted: str, value, schema: dict) -> Iterator[ValidationError]:
@@ -90,7 +138,8 @@ def sentence(error: ValidationError) -> str:
     if unknown(error):
         keys = ", ".join(f"'{key}'" for key in unknown(error))
         allowed = error.schema.get("properties") or error.validator_value
-        return f"unknown key {keys} in {place}; known: {known(allowed)}"
+        plain = [name for name in allowed if "." not in name]  # slot.key is a longer name of the same
+        return f"unknown key {keys} in {place}; known: {known(plain)}"
     if error.validator == "enum":
         return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
     if error.validator == "required":

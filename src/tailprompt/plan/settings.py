@@ -1,161 +1,157 @@
-"""What is to be run: the settings of a point, and what the tables and figures of a scale ask of it.
-
-Standard library only, as are `points`, `rows` and `starts` below it and `blocks` above it, which says what
-points each table and figure takes.
-"""
+"""The settings of a run: what each layer of the configuration says, and what of it the components read."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from tailprompt.components.declare import ABSENT
+from tailprompt.components.resolve import composed, flat, keys, where_read
+from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known, named
+from tailprompt.inputs.templates import template_named
+from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import backbone_of, dataset_row, form_of, kind_of
+from tailprompt.plan.rows import dataset_row, form_of, kind_of
 from tailprompt.plan.starts import starting
 
-DATA_KEYS = (
-    "template",
-    "template_as_released",
-    "max_length",
-    "verbalizer",
-    "form",
-)  # of a data set's row, seen by training
-UNVARIED = {"title", "start", "backbone"}  # of a method's row, never after its @
-ALONE = {  # settings that only runs with this value of another read: others are not told them
-    "pattern": ("input", "formatted"),
-    "form": ("input", "formatted"),
-    "decoding": ("input", "formatted"),
-    "sentinel_loss": ("input", "formatted"),
-    "soft_length": ("tuner", "soft_prompt"),
-    "soft_init": ("tuner", "soft_prompt"),
-    "soft_scale": ("tuner", "soft_prompt"),
-}
+NAME = ("@",)  # where what follows the @ of a method stands
+OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Values that some place of the configuration gives, by key or slot.key. place: the keys that lead there.
+
+    chosen: they are for this method alone, so that each must be read. elsewhere: places of single keys.
+    """
+
+    name: str
+    place: tuple[str, ...]
+    values: dict
+    chosen: bool = False
+    elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def place_of(self, key: str) -> tuple[str, ...]:
+        """Where a key of it stands."""
+        return self.elsewhere.get(key, (*self.place, key))
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A run as it is composed, its settings as JSON, and the layer that gave each (None: its default)."""
+
+    run: Run
+    settings: dict
+    origins: dict[str, Layer | None]
 
 
 def settings(config: dict, point: Point) -> dict:
-    """All that training a point needs to know, flat; later wins.
+    """All that training a point needs to know, flat, and the `features` and `vectors` of figures."""
+    return resolved(config, point).settings | extras(config, point)
 
-    default <- data set <- protocol <- backbone <- method <- protocol's data set <- its method there <- @
+
+def resolved(config: dict, point: Point) -> Resolved:
+    """The settings of a point; later layers win.
+
+    Raises BadInput where a key of the method's own is not read, or one that is read is not given.
     """
-    protocol = named(config["protocols"], point.protocol, "protocol")
     dataset = dataset_row(config, point.dataset)
-    base, changes = parse(point.method)
-    default = {**config["methods"]["default"], **config["methods"][f"default_{kind_of(dataset)}"]}
-    method = named(config["methods"], base, "method")
-    given = {*default, *UNVARIED, *protocol["settings"], *(DATA_KEYS if kind_of(dataset) == "text" else ())}
-    if foreign := method.keys() - given:
-        raise BadInput(
-            f"method '{base}' sets {known(foreign)}, which no run on {kind_of(dataset)} has; "
-            f"data set '{dataset['name']}' is {kind_of(dataset)}"
-        )
-    here = protocol.get("datasets", {}).get(dataset["name"], {})
-    there = protocol.get("cells", {}).get(dataset["name"], {}).get(base, {})
-    merged = {
-        **default,
-        **data_settings(config, dataset),
-        **protocol["settings"],
-        **named(config["backbones"], point.backbone, "backbone").get("settings", {}),
-        **method,
-        **here,
-        **there,
+    layers = layers_of(config, point, dataset)
+    origins: dict[tuple[str, str], Layer | None] = {}
+
+    def lookup(slot: str, key: str):
+        origins[slot, key], given = found(layers, slot, key)
+        if key == "start":
+            return starting(config, point)
+        if given is ABSENT and key in ("template", "max_length"):
+            raise lacking(config, dataset, key)
+        return words(given, dataset, layers) if key == "template" else given
+
+    trains = "trained_on" not in dataset
+    try:
+        run, told = composed(lookup, reads=kind_of(dataset), trains=trains)
+    except BadInput as wrong:
+        raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {wrong}") from None
+    if trains:
+        check_read(layers, told, point, kind_of(dataset))
+    named_so = flat(told)
+    by_name = {
+        name: origins[place] for place in told for name in (place[1], ".".join(place)) if name in named_so
     }
-    varied = merged.keys() - UNVARIED
-    unknown = changes.keys() - varied
-    if unknown:
-        raise BadInput(f"'{point.method}': no setting {known(unknown)}; known: {known(varied)}")
-    merged = only_read({**merged, **changes}, changes, point.method)
-    merged["language"] = dataset["language"]
-    merged["start"] = starting(config, point)
-    asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
-    return merged | {key: value for key, value in asked.items() if value}
+    return Resolved(run, named_so, by_name)
 
 
-def only_read(settings: dict, changes: dict, method: str) -> dict:
-    """The settings without what no run with these others reads; raises BadInput where `changes` sets that."""
-    unread = {key for key, (other, value) in ALONE.items() if settings.get(other) != value}
-    if idle := sorted(unread & changes.keys()):
-        raise BadInput(f"'{method}': {idle[0]} is read only where {' is '.join(ALONE[idle[0]])}")
-    return {key: value for key, value in settings.items() if key not in unread | {"title", "backbone"}}
-
-
-def data_settings(config: dict, row: dict) -> dict:
-    """What training is told by a data set's row; a template or length it leaves out is its language's."""
-    if kind_of(row) == "image":
-        return {}
-    usual = config["languages"].get(row["language"], {})
-    form = form_of(row)
-    template = "template_with_pair" if form == "spc" else "template"
-    stated = {key: row[key] for key in DATA_KEYS if key in row}
-    made = {"template": usual.get(template), "max_length": usual.get("max_length"), "form": form, **stated}
-    missing = [key for key, value in made.items() if value is None and key != "verbalizer"]
-    if missing:
-        raise BadInput(
-            f"data set '{row['name']}' has no {known(missing)}, and 'languages' none for '{row['language']}' "
-            f"(it has {known(config['languages'])}); state it in the data set's row"
-        )
-    return made
-
-
-def features_asked(config: dict, point: Point) -> list[str]:
-    """Classes whose feature vectors a figure wants from this run."""
-    specs = [figure_spec(config, paper, figure) for paper, figure in made(config, "figures")]
-    return sorted({name for spec in specs for name in spec.get("classes", []) if asks(config, spec, point)})
-
-
-def vectors_asked(config: dict, point: Point) -> bool:
-    """Whether a table or figure takes the feature vectors of all training and test examples of this run."""
-    specs = [
-        config["papers"][paper].get(what, {}).get(name, {})
-        for what in ("tables", "figures")
-        for paper, name in made(config, what)
+def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
+    """What may give a run its settings, the later over the earlier."""
+    (base, changes), name = parse(point.method), dataset["name"]
+    protocol = named(config["protocols"], point.protocol, "protocol")
+    under = ("protocols", point.protocol)
+    method = named(config["methods"], base, "method")
+    row = {key: value for key, value in method.items() if key not in OF_A_ROW}
+    backbone = named(config["backbones"], point.backbone, "backbone").get("settings", {})
+    here = protocol.get("datasets", {}).get(name, {})
+    there = protocol.get("cells", {}).get(name, {}).get(base, {})
+    return [
+        data_layer(config, dataset),
+        Layer("protocol", (*under, "settings"), protocol["settings"]),
+        Layer("backbone", ("backbones", point.backbone, "settings"), backbone),
+        Layer("method", ("methods", base), row, chosen=True),
+        Layer("protocol's data set", (*under, "datasets", name), here),
+        Layer("protocol's cell", (*under, "cells", name, base), there, chosen=True),
+        Layer("name of the method", NAME, changes, chosen=True),
     ]
-    under = [spec for spec in specs if spec.get("protocol") == point.protocol]
-    return any(asks(config, part, point) for spec in under for part in taking_vectors(spec))
 
 
-def taking_vectors(spec: dict) -> list[dict]:
-    """A block with `vectors: true`, or those of its claims that are about features."""
-    claims = [claim for claim in spec.get("claims", {}).values() if claim.get("statistic") == "separability"]
-    compared = [{**spec, **claim, "methods": [claim["method"], claim["than"]]} for claim in claims]
-    return [spec] if spec.get("vectors") else compared
+def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, object]:
+    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all."""
+    for layer in reversed(layers):
+        for name in (f"{slot}.{key}", key):
+            if name in layer.values:
+                return layer, layer.values[name]
+    return None, ABSENT
 
 
-def asks(config: dict, spec: dict, point: Point) -> bool:
-    """Whether a block takes this run."""
-    if point.protocol != spec["protocol"] or spec.get("seed", point.seed) != point.seed:
-        return False
-    if point.dataset not in datasets_of(config, spec) or point.method not in methods_of(config, spec):
-        return False
-    usual = backbone_of(config, point.protocol, point.dataset, point.method)
-    return point.backbone in spec.get("backbones", [usual])
+def data_layer(config: dict, row: dict) -> Layer:
+    """What a data set's row says of its texts; a template or length that it leaves out is its language's."""
+    place, language = ("datasets", row["name"]), row["language"]
+    if kind_of(row) == "image":
+        return Layer("data set", place, {})
+    stated = {key: row[key] for key in ("template", "max_length", "verbalizer") if row.get(key) is not None}
+    usual = config["languages"].get(language, {})
+    template = "template_with_pair" if form_of(row) == "spc" else "template"
+    left = {"template": usual.get(template), "max_length": usual.get("max_length")}
+    made = {key: value for key, value in left.items() if value is not None and key not in stated}
+    elsewhere = {key: ("languages", language, template if key == "template" else key) for key in made}
+    return Layer("data set", place, {"language": language, **made, **stated}, elsewhere=elsewhere)
 
 
-def figure_spec(config: dict, paper: str, figure: str) -> dict:
-    """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
-    return named(config["papers"][paper].get("figures", {}), figure, f"figure of {paper} in make")
+def lacking(config: dict, row: dict, key: str) -> BadInput:
+    """What to say of a data set without a template or a length."""
+    return BadInput(
+        f"data set '{row['name']}' has no {key}, and 'languages' none for '{row['language']}' "
+        f"(it has {known(config['languages'])}); state it in the data set's row"
+    )
 
 
-def made(config: dict, what: str) -> list[tuple[str, str]]:
-    """(paper, name) of each table or figure that this scale makes: those it lists, else all."""
-    chosen = []
-    for paper, limits in config["make"].items():
-        everything = named(config["papers"], paper, "paper").get(what, {})
-        chosen += [(paper, name) for name in limits.get(what, everything)]
-    return chosen
+def words(template: str, row: dict, layers: list[Layer]) -> str:
+    """A template in words: `as_released` is the data set's own of that name, others are those of PPT."""
+    if template == "as_released":
+        own = layers[0].values
+        return row.get("template_as_released") or own.get("template") or template
+    return template if "{" in template else template_named(template, row["language"], form_of(row))
 
 
-def datasets_of(config: dict, spec: dict) -> list[str]:
-    """Data sets of a table, figure or claim: named one by one, or a set that the scale defines."""
-    if "datasets" in spec:
-        return spec["datasets"]
-    return named(config["sets"], spec["sets"], "set of data sets")
-
-
-def methods_of(config: dict, spec: dict) -> list[str]:
-    """Methods of a block that this scale runs, in the block's order.
-
-    Of the protocol's `methods`, `prompt@keep=true` stands for the block's `prompt` as `prompt` itself does.
-    """
-    methods, limit = spec.get("methods", []), config["protocols"][spec["protocol"]].get("methods")
-    if limit is None:
-        return methods
-    found = [entry for method in methods for entry in limit if method in (entry, parse(entry)[0])]
-    return list(dict.fromkeys(found))
+def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point, reads: str) -> None:
+    """Raise BadInput for a key that a method's own layers give and no component of the run reads."""
+    read = {name for slot, key in told for name in (key, f"{slot}.{key}")}
+    for layer in layers:
+        named_after = {"start"} if layer.place == NAME else set()  # a start stands in a row
+        idle = sorted(layer.values.keys() - (read - named_after)) if layer.chosen else []
+        if not idle:
+            continue
+        key = idle[0]
+        if key in named_after or key.rpartition(".")[2] not in keys():
+            raise BadInput(f"'{point.method}': no setting {known(idle)}; known: {known(keys())}")
+        where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
+        what = f"data set '{point.dataset}' is {reads}"
+        raise BadInput(f"'{point.method}': {key}{where} {where_read(key)}; {what}")

@@ -24,7 +24,7 @@ def starting(config: dict, point: Point) -> dict | None:
     dataset = dataset_row(config, point.dataset)
     if "trained_on" in dataset:
         return {"dataset": dataset["trained_on"]}
-    start = {**config["methods"]["default"], **row}.get("start")
+    start = row.get("start")
     if not start or "prompts" not in start:
         return start
     language = dataset["language"]

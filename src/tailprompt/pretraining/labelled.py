@@ -1,7 +1,7 @@
-"""Images with labels from a folder, decoded at once, for pre-training a backbone.
+"""Labelled images for supervised pre-training of a backbone, all decoded into memory.
 
-Two forms are read: `train.parquet` and `val.parquet` (columns image: encoded bytes, label: integer), or a
-folder for each class with the image files anywhere below it (as ImageNet's and Tiny-ImageNet's `train`).
+A folder holds either `train.parquet` and `val.parquet` (columns image: encoded bytes, label: integer), or a
+folder for each class with image files anywhere below it (as `train` of ImageNet and Tiny-ImageNet).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"
 def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split], int]:
     """Pixels and labels of `train` and `held_out`, and the number of classes.
 
-    Images come out square, `size` pixels a side. A folder of classes gives the share `held_out` of its files,
-    chosen by their names. Raises BadInput with all the images that cannot be decoded, before anything else.
+    Images are square, `size` pixels a side. From a folder of classes, the share `held_out` of the files is
+    held out, chosen by their names. Raises BadInput that lists the images that cannot be decoded.
     """
     if (folder / "train.parquet").is_file():
         parts = {"train": folder / "train.parquet", "held_out": folder / "val.parquet"}

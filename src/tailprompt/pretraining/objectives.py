@@ -31,15 +31,17 @@ Batch = tuple[Tensor, ...]
 class Task:
     """One pre-training task, ready to run on a device.
 
-    train: step -> batch. held_out: batches that never change. loss: (model, batch) -> mean loss.
-    score: (model, batch) -> share of right answers, for the curve.
+    An item is an id to predict, or an image. train: step -> batch, whose tensors have a row an example.
+    held_out: batches that never change. items: of a batch. loss and right: (model, batch) -> the loss of each
+    item, and 1 where it is answered right.
     """
 
     model: nn.Module
     train: Callable[[int], Batch]
     held_out: list[Batch]
-    loss: Callable[[nn.Module, Batch], Float[Tensor, ""]]
-    score: Callable[[nn.Module, Batch], Float[Tensor, ""]]
+    items: Callable[[Batch], int]
+    loss: Callable[[nn.Module, Batch], Float[Tensor, " items"]]
+    right: Callable[[nn.Module, Batch], Float[Tensor, " items"]]
 
 
 def stream(path: Path, device: torch.device) -> Int[Tensor, " tokens"]:
@@ -78,12 +80,13 @@ def shape_at(recipe: dict, step: int) -> tuple[int, int]:
 
 
 def answering(logits: Callable, place: int) -> dict[str, Callable]:
-    """Loss and score of logits, a row an id, that answer the ids at `place` of a batch."""
+    """What a task says of items, where logits, a row an id, answer the ids at `place` of a batch."""
     return {
-        "loss": lambda model, batch: cross_entropy(logits(model, batch), batch[place].flatten()),
-        "score": lambda model, batch: (
-            (logits(model, batch).argmax(-1) == batch[place].flatten()).float().mean()
+        "items": lambda batch: batch[place].numel(),
+        "loss": lambda model, batch: cross_entropy(
+            logits(model, batch), batch[place].flatten(), reduction="none"
         ),
+        "right": lambda model, batch: (logits(model, batch).argmax(-1) == batch[place].flatten()).float(),
     }
 
 
@@ -118,12 +121,7 @@ def masked_language_model(recipe: dict, packed: Path, words, device: torch.devic
 
     rows = laid(held, recipe["length"] - 2, recipe["held_out_rows"])
     fixed = [hidden(part, 0.15, generator_at(0, 0, device)) for part in rows.split(recipe["batch"])]
-    return Task(
-        model,
-        train,
-        fixed,
-        **answering(logits, 2),
-    )
+    return Task(model, train, fixed, **answering(logits, 2))
 
 
 def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_to_pair: Callable) -> Task:
@@ -150,12 +148,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
 
     rows = laid(held, recipe["length"], recipe["held_out_rows"])
     fixed = [rows_to_pair(part, generator_at(0, 0, device)) for part in rows.split(recipe["batch"])]
-    return Task(
-        model,
-        train,
-        fixed,
-        **answering(logits, 1),
-    )
+    return Task(model, train, fixed, **answering(logits, 1))
 
 
 def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> Task:
@@ -218,8 +211,9 @@ def classification(recipe: dict, packed: Path, words, device: torch.device) -> T
         model,
         train,
         list(zip(middle.split(recipe["batch"]), held_labels.split(recipe["batch"]), strict=True)),
-        loss=lambda model, batch: cross_entropy(model(batch[0]).float(), batch[1]),
-        score=lambda model, batch: (model(batch[0]).argmax(-1) == batch[1]).float().mean(),
+        items=lambda batch: len(batch[0]),
+        loss=lambda model, batch: cross_entropy(model(batch[0]).float(), batch[1], reduction="none"),
+        right=lambda model, batch: (model(batch[0]).argmax(-1) == batch[1]).float(),
     )
 
 

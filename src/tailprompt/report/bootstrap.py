@@ -11,8 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tailprompt.errors import BadInput, known, named
-from tailprompt.tasks import metrics
+from tailprompt.tasks.task import Added, Task, examples, sums, value
 
 DRAWS = 2000
 LEVEL = 0.95
@@ -31,39 +30,26 @@ def times(examples: int, draws: int, random: np.random.Generator) -> np.ndarray:
     return taken
 
 
-def counts(taken: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Examples of each class in each draw, `[draws, classes]`; those with a negative label are left out."""
-    return taken @ (labels[:, None] == np.arange(classes)).astype(np.float32)
-
-
 def replicates(
+    task: Task,
     names: Sequence[str],
     groups: Mapping[str, Sequence[int]],
-    gold: np.ndarray,
-    predicted: Mapping[Hashable, np.ndarray],
-    classes: int,
+    added: Mapping[Hashable, Added],
     random: np.random.Generator,
 ) -> dict[Hashable, dict[str, np.ndarray]]:
-    """By run, each score `metric/group` `[1 + draws]`: on the test split, then on its resamples."""
-    taken = times(len(gold), DRAWS, random)
-    support = counts(taken, gold, classes)
-    found = {}
-    for run, labels in predicted.items():
-        right = counts(taken, np.where(gold == labels, gold, -1), classes)
-        total = counts(taken, labels, classes)
-        found[run] = {}
-        for name in names:
-            metric, ids = parts(name, groups)
-            found[run][name] = metrics.from_counts(metric, ids, right, total, support)
-    return found
+    """By run, each score `metric/group` `[1 + draws]`: on the test split, then on its resamples.
 
-
-def parts(name: str, groups: Mapping[str, Sequence[int]]) -> tuple[str, Sequence[int] | None]:
-    """The metric of `metric/group` and the classes of the group, None for all; raises BadInput on a typo."""
-    metric, _, group = name.partition("/")
-    if metric not in metrics.NAMES:
-        raise BadInput(f"metric '{name}': before / comes one of {known(metrics.NAMES)}")
-    return metric, None if group == "all" else named(groups, group, f"group of classes in metric '{name}',")
+    added: by run, what each test example adds to the sums of its task.
+    """
+    if not added:
+        return {}
+    taken = times(examples(next(iter(added.values()))), DRAWS, random)
+    taken = np.asfortranarray(taken)  # draws of an example side by side: sparse products are faster
+    drawn = {}
+    for run, each in added.items():
+        summed = sums(each, taken)
+        drawn[run] = {name: value(task, name, summed, groups) for name in names}
+    return drawn
 
 
 def difference(first: np.ndarray, second: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -14,8 +14,12 @@ from safetensors.numpy import load_file
 
 from tailprompt.errors import BadInput, named
 from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.plan import agreement
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
+from tailprompt.tasks.metrics import CLASS
+from tailprompt.tasks.registry import recorded
+from tailprompt.tasks.task import Added
 
 REPORTED = Path("config/reported")
 PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
@@ -24,7 +28,8 @@ PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
 def runs(root: Path, spec: dict) -> pd.DataFrame:
     """The runs a block takes: dataset, method (its row), run (with what was varied), seed, folder, record.
 
-    record: the run's run.json; None, and the column `there` false, for a run that has not been made.
+    record: the run's run.json; None, and the column `there` false, for a run that has not been made. Raises
+    BadInput where a run is not what is asked.
     """
     rows = [
         {**run, "seed": seed, "folder": root / "runs" / point.path}
@@ -34,6 +39,9 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
     kept = [record(folder) for folder in frame.folder]
+    for folder, found in zip(frame.folder, kept, strict=True):
+        if found is not None:
+            agreement.check(folder, found)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 
@@ -61,7 +69,7 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
 
 def groups(report: dict) -> dict[str, list[int]]:
     """Class ids by the name that a test score gives them: of each group, and of each class by itself."""
-    return report["groups"]["test"] | {f"class:{name}": [i] for i, name in enumerate(report["classes"])}
+    return report["groups"]["test"] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
 
 
 def record(folder: Path) -> dict | None:
@@ -115,9 +123,9 @@ def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
     return found[kept], table[scored], chosen
 
 
-def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
-    """Test labels `[examples]` and predictions by (method, seed) of one data set, all in the order of ids."""
-    gold, order, predicted = None, None, {}
+def statistics(found: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added]:
+    """By (method, seed), what each test example of one data set adds to sums; all in the order of ids."""
+    task, order, added = recorded(report), None, {}
     for run in found[found.there].itertuples():
         data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
         table = answers(run.folder, data, report)
@@ -126,9 +134,9 @@ def predictions(found: pd.DataFrame, report: dict) -> tuple[np.ndarray, dict[tup
             raise BadInput(
                 f"{run.folder}: its test examples are not those of the other runs on {run.dataset}"
             )
-        order, gold = table.id.to_numpy(), table.label.to_numpy()
-        predicted[run.method, run.seed] = table.prediction.to_numpy()
-    return gold, predicted
+        order = table.id.to_numpy()
+        added[run.method, run.seed] = task.added(table, report)
+    return added
 
 
 def norms(folder: Path) -> np.ndarray:

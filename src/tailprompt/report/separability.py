@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 KNN = "knn/"
 
@@ -63,6 +62,8 @@ def knn(
     gallery: `[examples, width]`, labels: `[examples]`, queries: `[queries, width]`; a K above the number of
     examples takes all.
     """
+    from sklearn.neighbors import NearestNeighbors  # a second, and most tables have no K-NN
+
     wanted = {number: min(number, len(gallery)) for number in numbers}
     search = NearestNeighbors(n_neighbors=max(wanted.values()), metric="cosine", algorithm="brute")
     near = labels[search.fit(gallery).kneighbors(queries, return_distance=False)]

@@ -37,6 +37,11 @@ class Sheet:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
+def greek(text: str) -> str:
+    """A method's title with Greek letters where names are spelt out."""
+    return text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
+
+
 def number(value: float | None, places: int = 1, *, signed: bool = False) -> str:
     """A number for people, with a true minus; nothing for what is undefined. Never shows a minus zero."""
     if value is None or value != value:

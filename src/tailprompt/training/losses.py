@@ -22,7 +22,7 @@ def cross_entropy(logits: Logits, labels: Labels, counts: Counts) -> PerExample:
     return F.cross_entropy(logits, labels, reduction="none")
 
 
-def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float = 1.0) -> PerExample:
+def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> PerExample:
     """Cross-entropy that forgets easy examples (Lin et al. 2017, Eq. 4), without class weights.
 
     GLEE's released code raises 1 - log p where 1 - p belongs; that is `focal_as_released`.
@@ -31,13 +31,13 @@ def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float = 1.0)
     return (1 - torch.exp(-cost)) ** gamma * cost
 
 
-def focal_as_released(logits: Logits, labels: Labels, counts: Counts, *, gamma: float = 1.0) -> PerExample:
+def focal_as_released(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> PerExample:
     """What GLEE's released code computes as focal loss: (1 - log p)^gamma times the cross-entropy."""
     cost = cross_entropy(logits, labels, counts)
     return (1 + cost) ** gamma * cost
 
 
-def logit_adjusted(logits: Logits, labels: Labels, counts: Counts, *, prior: float = 1.0) -> PerExample:
+def logit_adjusted(logits: Logits, labels: Labels, counts: Counts, *, prior: float) -> PerExample:
     """Cross-entropy of logits raised by `prior` times the log class prior (Menon et al. 2021, Eq. 10)."""
     frequency = counts.clamp(min=1)
     return F.cross_entropy(logits + prior * torch.log(frequency / frequency.sum()), labels, reduction="none")
@@ -48,7 +48,7 @@ def balanced_softmax(logits: Logits, labels: Labels, counts: Counts) -> PerExamp
     return logit_adjusted(logits, labels, counts, prior=1.0)
 
 
-def class_balanced(logits: Logits, labels: Labels, counts: Counts, *, beta: float = 0.999) -> PerExample:
+def class_balanced(logits: Logits, labels: Labels, counts: Counts, *, beta: float) -> PerExample:
     """Cross-entropy weighted by the inverse effective number of examples (Cui et al. 2019, Eq. 9).
 
     Weights sum to the number of classes, as there.
@@ -58,16 +58,14 @@ def class_balanced(logits: Logits, labels: Labels, counts: Counts, *, beta: floa
     return weight[labels] * cross_entropy(logits, labels, counts)
 
 
-def ldam(
-    logits: Logits, labels: Labels, counts: Counts, *, margin: float = 0.5, logit_scale: float = 30.0
-) -> PerExample:
+def ldam(logits: Logits, labels: Labels, counts: Counts, *, margin: float, scale: float) -> PerExample:
     """Cross-entropy with a margin proportional to n^(-1/4), at most `margin` (Cao et al. 2019, Eq. 13).
 
-    `logits` are already scaled by `logit_scale` (30 for a cosine predictor), so the margin is scaled too.
+    `logits` are already scaled by `scale` (30 for a cosine predictor), so the margin is scaled too.
     """
     margins = counts.clamp(min=1) ** -0.25
     margins = margins * (margin / margins.max())
-    lowered = logits - logit_scale * F.one_hot(labels, len(counts)) * margins
+    lowered = logits - scale * F.one_hot(labels, len(counts)) * margins
     return F.cross_entropy(lowered, labels, reduction="none")
 
 
@@ -76,17 +74,17 @@ def gcl(
     labels: Labels,
     counts: Counts,
     *,
-    noise: float = 1.0,
-    logit_scale: float = 1.0,
+    noise: float,
+    scale: float,
     epsilon: Logits | None = None,
 ) -> PerExample:
     """Cross-entropy of logits lowered at random, further for rarer classes (LPT Eqs. 6, 7; Li et al. 2022).
 
-    `logits` are already scaled by `logit_scale` (alpha), so the noise is scaled too, times `noise` (1 there).
+    `logits` are already scaled by `scale` (alpha), so the noise is scaled too, times `noise` (1 there).
     epsilon: standard normal, drawn unless given. At LPT's scale of 20 it drowns cosines; there the released
     form is the one to take.
     """
-    return F.cross_entropy(clouded(logits, counts, noise, logit_scale, epsilon), labels, reduction="none")
+    return F.cross_entropy(clouded(logits, counts, noise, scale, epsilon), labels, reduction="none")
 
 
 def asymmetric_gcl(
@@ -94,10 +92,10 @@ def asymmetric_gcl(
     labels: Labels,
     counts: Counts,
     *,
-    noise: float = 1.0,
-    logit_scale: float = 1.0,
-    lambda_positive: float = 0.0,
-    lambda_negative: float = 4.0,
+    noise: float,
+    scale: float,
+    lambda_positive: float,
+    lambda_negative: float,
     epsilon: Logits | None = None,
 ) -> PerExample:
     """GCL over all classes, weighted (1 - p)^lambda_positive at the label, p^lambda_negative elsewhere.
@@ -105,7 +103,7 @@ def asymmetric_gcl(
     LPT Eq. 8, with the minus sign that it lacks in print. A large lambda_negative leaves the label's term
     alone; with 0 the others count as much as the label, so it is not cross-entropy.
     """
-    log_p = F.log_softmax(clouded(logits, counts, noise, logit_scale, epsilon), dim=-1)  # LPT Eq. 7
+    log_p = F.log_softmax(clouded(logits, counts, noise, scale, epsilon), dim=-1)  # LPT Eq. 7
     return asymmetric(log_p, labels, torch.ones_like(log_p), lambda_positive, lambda_negative)
 
 
@@ -114,15 +112,15 @@ def asymmetric_gcl_as_released(
     labels: Labels,
     counts: Counts,
     *,
-    noise: float = 0.5,
-    margin: float = 0.1,
-    logit_scale: float = 20.0,
-    smoothing: float = 0.1,
-    lambda_positive: float = 0.0,
-    lambda_negative: float = 4.0,
+    noise: float,
+    margin: float,
+    scale: float,
+    smoothing: float,
+    lambda_positive: float,
+    lambda_negative: float,
     epsilon: Logits | None = None,
 ) -> PerExample:
-    """What LPT's released code computes as A-GCL, on cosines times `logit_scale`.
+    """What LPT's released code computes as A-GCL, on cosines times `scale`.
 
     A third of epsilon, at most 1, times `noise` for the rarest class and 0 for the largest; a margin on the
     label; and label smoothing, without which other classes have no term: then, with lambda_positive 0, it
@@ -132,7 +130,7 @@ def asymmetric_gcl_as_released(
     size = size / size.max().clamp(min=1e-12)
     epsilon = torch.randn_like(logits) if epsilon is None else epsilon
     label = F.one_hot(labels, len(counts))
-    lowered = logits - logit_scale * (noise * size * (epsilon / 3).abs().clamp(max=1) + margin * label)
+    lowered = logits - scale * (noise * size * (epsilon / 3).abs().clamp(max=1) + margin * label)
     weight = (1 - smoothing) * label + smoothing / len(counts)
     return asymmetric(F.log_softmax(lowered, dim=-1), labels, weight, lambda_positive, lambda_negative)
 
@@ -143,12 +141,10 @@ def rarity(counts: Counts) -> Counts:
     return frequency.max() - frequency
 
 
-def clouded(
-    logits: Logits, counts: Counts, noise: float, logit_scale: float, epsilon: Logits | None
-) -> Logits:
+def clouded(logits: Logits, counts: Counts, noise: float, scale: float, epsilon: Logits | None) -> Logits:
     """alpha (s - noise (log n_max - log n) |epsilon|), with logits = alpha s (LPT Eq. 6)."""
     epsilon = torch.randn_like(logits) if epsilon is None else epsilon
-    return logits - logit_scale * noise * rarity(counts) * epsilon.abs()
+    return logits - scale * noise * rarity(counts) * epsilon.abs()
 
 
 def asymmetric(
@@ -166,18 +162,14 @@ def asymmetric(
 
 
 LOSSES = {
-    "cross_entropy": (cross_entropy, ()),
-    "focal": (focal, ("gamma",)),
-    "focal_as_released": (focal_as_released, ("gamma",)),
-    "logit_adjusted": (logit_adjusted, ("prior",)),
-    "balanced_softmax": (balanced_softmax, ()),
-    "class_balanced": (class_balanced, ("beta",)),
-    "ldam": (ldam, ("margin", "logit_scale")),
-    "gcl": (gcl, ("noise", "logit_scale")),
-    "asymmetric_gcl": (asymmetric_gcl, ("noise", "logit_scale", "lambda_positive", "lambda_negative")),
-    "asymmetric_gcl_as_released": (
-        asymmetric_gcl_as_released,
-        ("noise", "margin", "logit_scale", "smoothing", "lambda_positive", "lambda_negative"),
-    ),
+    "cross_entropy": cross_entropy,
+    "focal": focal,
+    "focal_as_released": focal_as_released,
+    "logit_adjusted": logit_adjusted,
+    "balanced_softmax": balanced_softmax,
+    "class_balanced": class_balanced,
+    "ldam": ldam,
+    "gcl": gcl,
+    "asymmetric_gcl": asymmetric_gcl,
+    "asymmetric_gcl_as_released": asymmetric_gcl_as_released,
 }
-"""Name -> the function and the settings it takes."""

@@ -8,38 +8,52 @@ from functools import partial
 from jaxtyping import Float
 from torch import Tensor
 
-from tailprompt.errors import named
+from tailprompt.components.resolve import values
+from tailprompt.components.training import Training
 from tailprompt.training.losses import LOSSES
 
-INSTANCE = ("lambda_positive", "lambda_negative")  # settings that dual sampling's second branch may have anew
+BRANCH = "_instance"  # ends the keys that dual sampling's second branch has anew
 
 
-def objective(settings: dict, counts: Float[Tensor, " classes"]) -> Callable:
-    """The loss of a run's settings for the loop: (outputs, labels, branch, elapsed) -> loss per example.
+def objective(
+    training: Training,
+    counts: Float[Tensor, " classes"],
+    *,
+    scale: float = 1.0,
+    key_weight: float | None = None,
+    key_scaled: bool = False,
+) -> Callable:
+    """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example.
 
-    outputs: logits, or logits and of each example 1 - cosine(query, keys) (LPT Eq. 5) or the sentinel's loss.
-    labels: class ids, or (class ids, those mixed in, share of the first). counts: training examples of each
-    class.
+    outputs: logits, or logits and what is added for each example: 1 - cosine(query, keys) (LPT Eq. 5) where
+    there is a key_weight, else the sentinel's loss. labels: class ids, or (class ids, those mixed in, share
+    of the first). counts: training examples of each class. scale: of the head's logits.
     """
-    function, wanted = named(LOSSES, settings["loss"], "loss")
-    own = {key: settings[f"{key}_instance"] for key in INSTANCE if settings[f"{key}_instance"] is not None}
-    branches = [
-        partial(function, counts=counts, **{key: told[key] for key in wanted})
-        for told in (settings, {**settings, **own})
-    ]
+    branches = branches_of(training, counts, scale)
+    weight = getattr(training.sampler, "dual_weight", None)
 
     def cost(outputs, labels, branch: int, elapsed: float) -> Float[Tensor, " batch"]:
-        logits, match = outputs if isinstance(outputs, tuple) else (outputs, None)
+        logits, added = outputs if isinstance(outputs, tuple) else (outputs, None)
         loss = mixed(branches[branch], logits.float(), labels)
-        beta = settings["dual_weight"] * (1 - elapsed) if branch else 1.0  # LPT section 4.2: eta (E - e) / E
-        if match is None:
+        beta = weight * (1 - elapsed) if branch else 1.0  # LPT section 4.2: eta (E - e) / E
+        if added is None:
             return beta * loss
-        if settings.get("sentinel_loss"):
-            return (loss + match) / 2  # code of PPT: the mean over what the decoder says
-        keys = settings["key_weight"] * match.float()
-        return beta * loss + (beta * keys if settings["key_scaled"] else keys)  # LPT Eq. 5
+        if key_weight is None:
+            return (loss + added) / 2  # code of PPT: the mean over what the decoder says
+        keys = key_weight * added.float()
+        return beta * loss + (beta * keys if key_scaled else keys)  # LPT Eq. 5
 
     return cost
+
+
+def branches_of(training: Training, counts: Float[Tensor, " classes"], scale: float) -> list[Callable]:
+    """The loss of each branch; the second has its own values where its component's keys give some."""
+    loss, told = training.loss, values(training.loss, sampler=training.sampler.name)
+    first = {key: value for key, value in told.items() if not key.endswith(BRANCH)}
+    own = {key: told.get(f"{key}{BRANCH}") for key in first}
+    second = {key: first[key] if own[key] is None else own[key] for key in first}
+    scaled = {"scale": scale} if getattr(loss, "scaled", False) else {}
+    return [partial(LOSSES[loss.name], counts=counts, **scaled, **keys) for keys in (first, second)]
 
 
 def mixed(loss: Callable, logits: Float[Tensor, "batch classes"], labels) -> Float[Tensor, " batch"]:

@@ -10,24 +10,23 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from tailprompt.components.run import Run
 from tailprompt.files import whole
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.images import Images
-from tailprompt.model.compose import ImageModel, Model
-from tailprompt.training.loop import Progress, predict
+from tailprompt.model.compose import Model
+from tailprompt.tasks.task import Task
+from tailprompt.training.batches import predict
+from tailprompt.training.state import Progress
 
 
 @torch.no_grad()
-def chosen_prompts(
-    model: Model | ImageModel, splits: dict[str, Examples | Images], settings: dict
-) -> dict[str, list] | None:
+def chosen_prompts(model: Model, splits: dict[str, Examples | Images], run: Run) -> dict[str, list] | None:
     """The group prompts of each example of dev and test, the best first, where the tuner has a pool."""
-    if settings["tuner"] != "group_prompts":
+    if run.tuner.name != "group_prompts":
         return None
     return {
-        split: predict(model, splits[split], precision=settings["precision"], apply=model.chosen)
-        .long()
-        .tolist()
+        split: predict(model, splits[split], precision=run.precision, apply=model.chosen).long().tolist()
         for split in ("dev", "test")
         if len(splits[split])
     }
@@ -38,16 +37,15 @@ def write_predictions(
     logits: dict[str, Tensor],
     splits: dict[str, Examples | Images],
     prompts: dict[str, list] | None,
+    task: Task,
 ) -> None:
-    """id, split, label, prediction and logits per class (float16), dev then test; chosen group prompts."""
+    """id, split and the task's columns, dev then test; chosen group prompts."""
     parts = [
         pd.DataFrame(
             {
                 "id": splits[split].names,
                 "split": split,
-                "label": splits[split].labels.cpu().numpy(),
-                "prediction": value.argmax(-1).numpy(),
-                "scores": list(value.numpy().astype(np.float16)),
+                **task.row(value.numpy(), splits[split].labels.cpu().numpy()),
                 **({"prompts": prompts[split]} if prompts else {}),
             }
         )
@@ -58,25 +56,25 @@ def write_predictions(
 
 
 def asked_features(
-    model: Model | ImageModel,
+    model: Model,
     test: Examples | Images,
-    as_judged: Callable[[], Examples | Images],
+    as_evaluated: Callable[[], Examples | Images],
     classes: list[str],
-    settings: dict,
+    extras: dict,
 ) -> pd.DataFrame:
     """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
 
-    as_judged: makes the training examples as dev and test are seen, without augmentation.
+    as_evaluated: makes the training examples as dev and test are seen, without augmentation.
     """
-    if settings.get("vectors"):
-        seen = {"train": as_judged(), "test": test}
+    if extras.get("vectors"):
+        seen = {"train": as_evaluated(), "test": test}
         every = range(len(classes))
         return pd.concat([features_of(model, part, split, every) for split, part in seen.items()])
-    return features_of(model, test, "test", [classes.index(name) for name in settings.get("features", [])])
+    return features_of(model, test, "test", [classes.index(name) for name in extras.get("features", [])])
 
 
 def features_of(
-    model: Model | ImageModel, examples: Examples | Images, split: str, classes: Sequence[int]
+    model: Model, examples: Examples | Images, split: str, classes: Sequence[int]
 ) -> pd.DataFrame:
     """id, split, label and feature vector of the examples of some classes."""
     labels = examples.labels.cpu().numpy()

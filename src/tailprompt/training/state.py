@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from tqdm import tqdm
 
 from tailprompt.errors import BadInput
@@ -28,16 +30,31 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
 
 
-def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, schedule) -> None:
+@dataclass(frozen=True)
+class Learner:
+    """A model and what changes it. learned: its tensors that learn, by name."""
+
+    model: nn.Module
+    learned: dict[str, Tensor]
+    optimizer: Optimizer
+    rate: LRScheduler
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors that learn lie."""
+        return next(iter(self.learned.values())).device
+
+
+def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
     """Write, whole, everything that the rest of the run depends on."""
     content = {
         "key": key,
         "progress": vars(progress),
-        "learned": learned,
-        "optimizer": optimizer.state_dict(),
-        "schedule": schedule.state_dict(),
+        "learned": learner.learned,
+        "optimizer": learner.optimizer.state_dict(),
+        "schedule": learner.rate.state_dict(),
         "random": torch.get_rng_state(),
-        "random_cards": torch.cuda.get_rng_state_all() if next(iter(learned.values())).is_cuda else [],
+        "random_cards": torch.cuda.get_rng_state_all() if learner.device.type == "cuda" else [],
     }
     with whole(state) as temporary:
         try:
@@ -46,13 +63,12 @@ def save(state: Path, key: str, progress: Progress, learned: dict, optimizer, sc
             raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
 
 
-def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> Progress | None:
+def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
     """Load what `save` wrote, if it is whole and of the same run."""
     if state is None or not os.path.exists(state):
         return None
-    device = next(iter(learned.values())).device
     try:
-        content = torch.load(state, map_location=device, weights_only=True)
+        content = torch.load(state, map_location=learner.device, weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
         content = {"key": None}
     if content["key"] != key:
@@ -60,11 +76,11 @@ def resume(state: Path | None, key: str, learned: dict, optimizer, schedule) -> 
         return None
     with torch.no_grad():
         for name, value in content["learned"].items():
-            learned[name].copy_(value)
-    optimizer.load_state_dict(content["optimizer"])
-    schedule.load_state_dict(content["schedule"])
+            learner.learned[name].copy_(value)
+    learner.optimizer.load_state_dict(content["optimizer"])
+    learner.rate.load_state_dict(content["schedule"])
     torch.set_rng_state(content["random"].cpu())
-    cards = range(torch.cuda.device_count() if device.type == "cuda" else 0)
-    for card, drawn in zip(cards, content.get("random_cards", []), strict=False):  # there may be fewer now
-        torch.cuda.set_rng_state(drawn.cpu(), card)
+    gpus = range(torch.cuda.device_count() if learner.device.type == "cuda" else 0)
+    for gpu, drawn in zip(gpus, content.get("random_cards", []), strict=False):  # there may be fewer now
+        torch.cuda.set_rng_state(drawn.cpu(), gpu)
     return Progress(**content["progress"])

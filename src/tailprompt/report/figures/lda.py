@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tailprompt.errors import BadInput
 from tailprompt.report import records
@@ -52,6 +51,8 @@ def vectors(root: Path, spec: dict, reports: dict) -> dict[str, np.ndarray]:
 
 def discriminants(groups: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Each group's vectors on the first two discriminants of the groups, `[examples, 1 or 2]`."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # a second for this figure alone
+
     labels = np.repeat(np.arange(len(groups)), [len(values) for values in groups.values()])
     analysis = LinearDiscriminantAnalysis(n_components=min(2, len(groups) - 1))
     placed = analysis.fit_transform(np.concatenate(list(groups.values())), labels)

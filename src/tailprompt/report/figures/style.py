@@ -14,6 +14,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
 from tailprompt.errors import BadInput  # noqa: E402
+from tailprompt.report.sheet import greek  # noqa: E402
 
 WIDTH = 6.3  # inches: the text of an A4 page
 HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
@@ -91,8 +92,7 @@ def printable(name: str, place: int) -> str:
 
 def title(text: str) -> str:
     """A method's or data set's title for a figure."""
-    text = text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
-    return printable(text, 0)
+    return printable(greek(text), 0)
 
 
 def empty(axes: Axes, words: str = "not run") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,9 @@ import pandas as pd
 from tailprompt.errors import named
 from tailprompt.report import bootstrap, records, separability
 from tailprompt.report import verdicts as judge
-from tailprompt.report.sheet import Block, Cell, Sheet, number
+from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 from tailprompt.report.tables.feature_statistics import beside_each
-from tailprompt.report.tables.notes import sentence
+from tailprompt.tasks.registry import recorded
 
 UNITS = {"score": "points", "seed_spread": "doublings", "norm_slope": "exponent"}
 DISTANCES = {"gamma": "ratio"}  # units of separability, distances else and points for K-NN
@@ -60,11 +62,9 @@ def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
     scored = about["score"] + about["seed_spread"]
     names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     random = bootstrap.stream(report["dataset"])
-    gold, predicted = records.predictions(found, report)
-    drawn = {}
-    if gold is not None and names:
-        groups, classes = records.groups(report), len(report["classes"])
-        drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
+    task, groups = recorded(report), records.groups(report)
+    added = records.statistics(found, report) if names else {}
+    drawn = bootstrap.replicates(task, names, groups, added, random)
     return {
         "drawn": drawn,
         "norms": {run: records.norms(folder) for run, folder in compared(found, about["norm_slope"])},
@@ -104,47 +104,34 @@ def features(
     return measured
 
 
-def pair(kept: dict, claim: dict, pick) -> list[np.ndarray]:
+def measured(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
+    """The effect of a claim on one data set; None where no seed has both methods."""
+    source, pick, effect = named(STATISTICS, kind_of(claim), "statistic of a claim")
+    both = pair(evidence[source], claim, partial(pick, claim))
+    return effect(*both, random, evidence["train"]) if both else None
+
+
+def pair(kept: dict, claim: dict, pick: Callable) -> list[np.ndarray]:
     """`[seeds, ...]` of both methods on the seeds that both have."""
     method, than = claim["method"], claim["than"]
     seeds = sorted(seed for name, seed in kept if name == method and (than, seed) in kept)
     return [np.array([pick(kept[name, seed]) for seed in seeds]) for name in (method, than)] if seeds else []
 
 
-def score(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """Effect of a claim about a score, or about how far it goes beyond that on another score."""
-
-    def value(scores: dict[str, np.ndarray]) -> np.ndarray:
-        return scores[claim["metric"]] - (scores[claim["beyond"]] if "beyond" in claim else 0)
-
-    both = pair(evidence["drawn"], claim, value)
-    return judge.score(*(values.T for values in both), random) if both else None
+def drawn_score(claim: dict, scores: dict[str, np.ndarray]) -> np.ndarray:
+    """A run's score in every draw, or how far it goes beyond another of its scores."""
+    return scores[claim["metric"]] - (scores[claim["beyond"]] if "beyond" in claim else 0)
 
 
-def features_apart(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """Effect of a claim about the separability of features."""
-    both = pair(evidence["features"], claim, lambda statistics: statistics[claim["metric"]])
-    measure = judge.score if unit(claim) == "points" else judge.difference
-    return measure(*(values.T for values in both), random) if both else None
-
-
-def seed_spread(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """Effect of a claim about the spread of a score over seeds."""
-    both = pair(evidence["drawn"], claim, lambda scores: scores[claim["metric"]][0])
-    return judge.seed_spread(*both, bootstrap.DRAWS, random) if both else None
-
-
-def norm_slope(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """Effect of a claim about the norms of class vectors."""
-    both = pair(evidence["norms"], claim, lambda norms: norms)
-    return judge.norm_slope(*both, evidence["train"], bootstrap.DRAWS, random) if both else None
+def features_apart(claim: dict, statistics: dict[str, np.ndarray]) -> np.ndarray:
+    """How well a run's features tell classes apart in every draw: points of K-NN, else distances."""
+    return statistics[claim["metric"]] * (100 if unit(claim) == "points" else 1)
 
 
 def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) -> list[dict]:
     """Rows of one claim: over all its data sets, then on each."""
-    measure = named(STATISTICS, kind_of(claim), "statistic of a claim")
     effects = {
-        name: measure(claim, evidence[name], bootstrap.stream(name, claim["id"]))
+        name: measured(claim, evidence[name], bootstrap.stream(name, claim["id"]))
         for name in claim["datasets"]
     }
     effects = {dataset: effect for dataset, effect in effects.items() if effect is not None}
@@ -222,7 +209,7 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -
         one = each.loc[(claim["id"], ALL)]
         rows.append(
             [
-                Cell(sentence(claim["says"])),
+                Cell(greek(claim["says"])),
                 Cell(claim["section"]),
                 Cell(one.unit),
                 Cell(number(one.reported, places(one), signed=True)),
@@ -275,9 +262,17 @@ def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
     ]
 
 
-STATISTICS = {
-    "score": score,
-    "seed_spread": seed_spread,
-    "norm_slope": norm_slope,
-    "separability": features_apart,
+STATISTICS = {  # evidence, what a claim takes of each run's, and the effect of both methods' `[seeds, ...]`
+    "score": ("drawn", drawn_score, lambda a, b, random, _: judge.score(a.T, b.T, random)),
+    "seed_spread": (
+        "drawn",
+        lambda claim, scores: scores[claim["metric"]][0],
+        lambda a, b, random, _: judge.seed_spread(a, b, bootstrap.DRAWS, random),
+    ),
+    "norm_slope": (
+        "norms",
+        lambda _, norms: norms,
+        lambda a, b, random, train: judge.norm_slope(a, b, train, bootstrap.DRAWS, random),
+    ),
+    "separability": ("features", features_apart, lambda a, b, random, _: judge.difference(a.T, b.T, random)),
 }

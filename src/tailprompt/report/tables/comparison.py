@@ -6,21 +6,19 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.report import bootstrap, records
-from tailprompt.report.tables.notes import sentence
+from tailprompt.report.sheet import greek
 from tailprompt.report.verdicts import ALPHA
+from tailprompt.tasks.registry import recorded
 
 
 def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
     """(gain, low, high, p) by (dataset, method, metric), in points, on one data set."""
-    gold, predicted = records.predictions(found, report)
-    if gold is None:
-        return {}
+    added = records.statistics(found, report)
     random = bootstrap.stream(report["dataset"])
-    groups, classes = records.groups(report), len(report["classes"])
-    drawn = bootstrap.replicates(names, groups, gold, predicted, classes, random)
+    drawn = bootstrap.replicates(recorded(report), names, records.groups(report), added, random)
     results = {}
-    for method in dict.fromkeys(method for method, _ in predicted if method != first):
-        seeds = sorted(seed for name, seed in predicted if name == method and (first, seed) in predicted)
+    for method in dict.fromkeys(method for method, _ in drawn if method != first):
+        seeds = sorted(seed for name, seed in drawn if name == method and (first, seed) in drawn)
         for metric in names if seeds else ():
             ours, base = (np.stack([drawn[m, seed][metric] for seed in seeds], 1) for m in (method, first))
             draws = 100 * bootstrap.difference(ours[1:], base[1:], random)
@@ -52,7 +50,7 @@ def winner(table: pd.DataFrame, found: pd.DataFrame, spec: dict, report: dict) -
     first, second = ranked.index[:2]
     pair = found[found.method.isin([first, second])]
     gain, low, high, p = gains(pair, second, [score], report)[dataset, first, score]
-    titles = {method["name"]: sentence(method["title"]) for method in spec["methods"]}
+    titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     if p < ALPHA and gain > 0:
         begin = f"{titles[first]} wins on {report['title']}"
     else:

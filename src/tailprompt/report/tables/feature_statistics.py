@@ -11,8 +11,7 @@ from tailprompt.report import records, separability
 from tailprompt.report.sheet import Sheet
 from tailprompt.report.tables.layout import Measure, layout
 from tailprompt.report.tables.notes import absent, data_notes, origin, printed_notes
-from tailprompt.report.tables.scores import with_reported
-from tailprompt.tasks import metrics
+from tailprompt.report.tables.scores import spread, with_reported
 
 MEASURES = {
     "inner/mean": Measure("R, mean over classes", 2, None),
@@ -62,7 +61,7 @@ def measured(found: pd.DataFrame, names: list[str], report: dict) -> pd.DataFram
         for name in names:
             values = [values[name] for values in seeds]
             line = {"dataset": part.dataset.iloc[0], "method": method, "metric": name, "n": len(values)}
-            line |= {"ours": np.mean(values) if values else np.nan, "spread": metrics.spread(values)}
+            line |= {"ours": np.mean(values) if values else np.nan, "spread": spread(values)}
             rows.append(line | {"backbone": part.backbone.iloc[0]})
     return pd.DataFrame(rows).astype({"ours": float, "spread": float})
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tailprompt.report.sheet import Block, Cell, Sheet, number
-from tailprompt.report.tables.notes import sentence
+from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def layout(
         rows = []
         for method in spec["methods"]:
             picked = [cells[(*key, method["name"])] for key in keys]
-            row = [Cell(sentence(method["title"]))]
+            row = [Cell(greek(method["title"]))]
             for key, other, one in zip(keys, named[inner], picked, strict=True):
                 row += numbers(one, *looks[key], shown[other])
             rows.append(row + ([Cell(number(picked[0].n or None, 0))] if outer == "dataset" else []))

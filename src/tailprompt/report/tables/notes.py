@@ -6,11 +6,7 @@ import pandas as pd
 
 from tailprompt.plan.points import parse
 from tailprompt.report import records
-
-
-def sentence(text: str) -> str:
-    """A method's title with Greek letters where names are spelt out."""
-    return text.replace("eta-norm", "\u03b7-norm").replace("tau-norm", "\u03c4-norm")
+from tailprompt.report.sheet import greek
 
 
 def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
@@ -50,7 +46,7 @@ def data_notes(reports: dict) -> list[str]:
 
 def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
     """Accuracy with the images of classes that the training set lacks in the denominator, too."""
-    titles = {method["name"]: sentence(method["title"]) for method in spec["methods"]}
+    titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     lines = []
     for dataset, report in reports.items():
         judged, left = report["rows"]["test"], report.get("left_out", 0)

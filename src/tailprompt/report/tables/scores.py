@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,6 @@ from tailprompt.report.tables.notes import remarks
 from tailprompt.tasks import metrics
 
 AVERAGE = "avg"
-TITLES = {"accuracy": "Accuracy", "f1": "F1", "precision": "Precision", "recall": "Recall"}
-GROUPS = {"all": "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
 AS_RELEASED = "-as-released"
 NAMES = ["dataset", "method", "metric"]
 PARAMETERS = {
@@ -43,7 +42,7 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     if spec.get("average") and len(reports) > 1:
         long = pd.concat([long, average(long, spec, reports)], ignore_index=True)
     measures = {name: PARAMETERS[name] for name in long.metric.unique() if name in PARAMETERS}
-    measures |= {name: Measure(metric_title(name)) for name in spec["metrics"]}
+    measures |= {name: Measure(metrics.title(name)) for name in spec["metrics"]}
     long, shown = with_others(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported)
     notes = [*winners(table, found, spec, reports), *remarks(found, chosen, long, spec, reports)]
@@ -68,10 +67,15 @@ def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
             row = {"dataset": dataset, "method": method, "metric": metric, "run": part.run.iloc[0]}
             row |= {"backbone": part.backbone.iloc[0], "missing_seeds": missing, "n": len(seen)}
             row |= {"selection_split": ",".join(sorted(splits))}
-            rows.append(row | {"ours": np.mean(seen) if seen else np.nan, "spread": metrics.spread(seen)})
+            rows.append(row | {"ours": np.mean(seen) if seen else np.nan, "spread": spread(seen)})
     place = ["dataset", "method", "metric", "run", "backbone", "selection_split", "missing_seeds"]
     columns = [*place, "n", "ours", "spread"]
     return pd.DataFrame(rows, columns=columns).astype({"ours": float, "spread": float})
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n - 1 below), as in GLEE's subscripts; None for fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
@@ -134,9 +138,3 @@ def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
     columns = shown[shown.dataset != AVERAGE].dataset
     same = {records.printed_name(report) for report in reports.values()} == set(columns)
     return with_reported(rows, printed if same else printed.iloc[:0], spec, reports)
-
-
-def metric_title(name: str) -> str:
-    """A score's name for people: `f1/tail` is Tail F1."""
-    metric, _, group = name.partition("/")
-    return f"{GROUPS.get(group, group.removeprefix('class:'))} {TITLES.get(metric, metric)}".strip()

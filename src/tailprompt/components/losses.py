@@ -1,0 +1,131 @@
+"""What a run minimises, and in which order it sees its examples."""
+
+from __future__ import annotations
+
+from tailprompt.components.declare import component, key
+
+DUAL = {"sampler": ("dual", "dual_as_released")}
+
+
+@component("cross_entropy")
+class CrossEntropy:
+    """GLEE Eqs. 1 and 4."""
+
+
+@component("focal")
+class Focal:
+    """Lin et al. 2017, Eq. 4."""
+
+    gamma: float = key(1.0, "exponent", minimum=0)
+
+
+@component("focal_as_released")
+class FocalAsReleased:
+    """What GLEE's code computes in its place."""
+
+    gamma: float = key(1.0, "exponent", minimum=0)
+
+
+@component("logit_adjusted")
+class LogitAdjusted:
+    """Menon et al. 2021, Eq. 10."""
+
+    prior: float = key(1.0, "tau there: exponent of the class prior")
+
+
+@component("balanced_softmax")
+class BalancedSoftmax:
+    """Ren et al. 2020, Eq. 3."""
+
+
+@component("class_balanced")
+class ClassBalanced:
+    """Cui et al. 2019, Eq. 9."""
+
+    beta: float = key(0.999, "of the effective number of examples", minimum=0, exclusiveMaximum=1)
+
+
+@component("ldam")
+class Ldam:
+    """Cao et al. 2019, Eq. 13."""
+
+    scaled = True  # takes the scale of the logits
+
+    margin: float = key(0.5, "the largest margin, C", minimum=0)
+
+
+@component("gcl")
+class Gcl:
+    """Gaussian clouded logits (LPT Eqs. 6 and 7)."""
+
+    scaled = True  # takes the scale of the logits
+
+    noise: float = key(1.0, "times the cloud", minimum=0)
+
+
+@component("asymmetric_gcl")
+class AsymmetricGcl:
+    """A-GCL (LPT Eq. 8)."""
+
+    scaled = True  # takes the scale of the logits
+
+    noise: float = key(1.0, "times the cloud", minimum=0)
+    lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
+    lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
+    lambda_positive_instance: float | None = key(
+        None, "the same in the shuffled branch, where it differs (0.5 in LPT's code)", when=DUAL, minimum=0
+    )
+    lambda_negative_instance: float | None = key(None, "likewise (8 in LPT's code)", when=DUAL, minimum=0)
+
+
+@component("asymmetric_gcl_as_released")
+class AsymmetricGclAsReleased:
+    """What LPT's code computes as A-GCL."""
+
+    scaled = True  # takes the scale of the logits
+
+    noise: float = key(0.5, "times the cloud, which is normalised", minimum=0)
+    margin: float = key(0.1, "on the label", minimum=0)
+    smoothing: float = key(0.1, "of labels", minimum=0, exclusiveMaximum=1)
+    lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
+    lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
+    lambda_positive_instance: float | None = key(
+        None, "the same in the shuffled branch, where it differs (0.5 in LPT's code)", when=DUAL, minimum=0
+    )
+    lambda_negative_instance: float | None = key(None, "likewise (8 in LPT's code)", when=DUAL, minimum=0)
+
+
+@component("shuffled")
+class Shuffled:
+    """Each example once an epoch."""
+
+
+@component("balanced")
+class Balanced:
+    """Every class as often as any other (Kang et al. 2020, Eq. 1, q = 0)."""
+
+
+@component("square_root")
+class SquareRoot:
+    """Classes by the square root of their counts (Kang et al. 2020, Eq. 1, q = 1/2)."""
+
+
+@component("dual")
+class Dual:
+    """A balanced and a shuffled batch side by side (LPT section 4.2)."""
+
+    dual_weight: float = key(0.5, "eta: the first weight of the shuffled branch (LPT appendix B)", minimum=0)
+
+
+@component("dual_as_released")
+class DualAsReleased:
+    """LPT's code: four images a class in turn, beside draws with replacement."""
+
+    dual_weight: float = key(0.5, "eta: the first weight of the second branch (LPT appendix B)", minimum=0)
+
+
+Loss = (
+    CrossEntropy | Focal | FocalAsReleased | LogitAdjusted | BalancedSoftmax | ClassBalanced | Ldam | Gcl
+    | AsymmetricGcl | AsymmetricGclAsReleased
+)  # fmt: skip
+Sampler = Shuffled | Balanced | SquareRoot | Dual | DualAsReleased

@@ -1,0 +1,180 @@
+"""Settings become a typed run, and a run its settings: only what its components read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import cache
+
+from tailprompt.components.declare import ABSENT, Setting, every, settings_of
+from tailprompt.components.run import Run
+from tailprompt.errors import BadInput, named
+
+Lookup = Callable[[str, str], object]  # (slot, key) -> what is given there, or ABSENT
+
+
+def composed(lookup: Lookup, *, reads: str, trains: bool = True) -> tuple[Run, dict[tuple[str, str], object]]:
+    """The run that `lookup` describes, and by (slot, key) every value that its components read.
+
+    reads: what the backbone takes, text or image. trains: False for a data set for test alone.
+    Raises BadInput for an unknown component, and for a key without a default that is not given.
+    """
+    chosen, told = {"reads": reads, "rows": "train" if trains else "test"}, {}
+    return made(Run, lookup, chosen, told, ""), told
+
+
+def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, slot: str):
+    """One component with all below it; notes in `chosen` and `told` what was chosen and read."""
+    values = {}
+    for each in settings_of(component):
+        if not each.read_where(chosen):
+            continue
+        if each.kind == "part":
+            (inner,) = each.options.values()
+            values[each.name] = made(inner, lookup, chosen, told, slot)
+            continue
+        given = lookup(slot, each.name)
+        if each.kind == "choice":
+            usual = each.others.get(chosen["reads"], each.default)
+            name = chosen[each.name] = told[slot, each.name] = usual if given is ABSENT else given
+            option = named(each.options, name, each.name)
+            check_taken(each, option, chosen)
+            values[each.name] = made(option, lookup, chosen, told, each.name)
+            continue
+        if given is ABSENT and each.default is ABSENT:
+            raise BadInput(f"no {each.name} is given, which {where_read(each.name)}")
+        values[each.name] = each.default if given is ABSENT else each.value(given)
+        told[slot, each.name] = values[each.name]
+    absent = {each.name for each in settings_of(component)} - values.keys()
+    return component(**values, **dict.fromkeys(absent))
+
+
+def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
+    """Raise BadInput where a choice does not take what the backbone reads, or not with the input or tuner."""
+    takes = {name: getattr(each, "reads", chosen["reads"]) for name, each in slot.options.items()}
+    if chosen["reads"] not in takes[option.name]:
+        allowed = (name for name, reads in takes.items() if chosen["reads"] in reads)
+        raise BadInput(f"{slot.name} is '{option.name}'; allowed on {chosen['reads']}: {', '.join(allowed)}")
+    if slot.name == "head":
+        for above in ("input", "tuner"):
+            heads = getattr(options(above)[chosen[above]], "heads", [option.name])
+            if option.name not in heads:
+                raise BadInput(
+                    f"head is '{option.name}'; allowed with {above} {chosen[above]}: {', '.join(heads)}"
+                )
+
+
+def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
+    """Settings as JSON: by key, or by slot.key where two components read different values of one key."""
+    values: dict[str, list] = {}
+    for (_, key), value in told.items():
+        values.setdefault(key, []).append(value)
+    shared = {key for key, several in values.items() if all(one == several[0] for one in several)}
+    named_so = ((key if key in shared else f"{slot}.{key}", value) for (slot, key), value in told.items())
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in named_so}
+
+
+def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
+    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
+    lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
+    return flat(composed(lookup, reads=reads, trains=trains)[1])
+
+
+def run_of(settings: dict) -> Run:
+    """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
+
+    def lookup(slot: str, key: str):
+        found = settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
+        if found is ABSENT:
+            raise BadInput(f"settings lack {key}")
+        return found
+
+    reads = named(options("input"), lookup("", "input"), "input").reads
+    return composed(lookup, reads=reads, trains="lr" in settings)[0]
+
+
+@cache
+def options(slot: str) -> dict[str, type]:
+    """The components of a slot, by name."""
+    return next(each.options for _, _, each in every(Run) if each.kind == "choice" and each.name == slot)
+
+
+@cache
+def readers(key: str) -> tuple[tuple[str, str, Setting], ...]:
+    """(slot, component's name, field) of everything that reads a key, qualified or not."""
+    slot, _, plain = key.rpartition(".")
+    return tuple(
+        (place, owner, each)
+        for place, owner, each in every(Run)
+        if each.kind != "part" and each.name == plain and slot in ("", place)
+    )
+
+
+@cache
+def keys() -> frozenset[str]:
+    """Every key that some component reads."""
+    return frozenset(each.name for _, _, each in every(Run) if each.kind != "part")
+
+
+def where_read(key: str) -> str:
+    """What a run must have so that a key is read, in words."""
+    places: dict[str, list[str]] = {}
+    for slot, owner, each in readers(key):
+        if slot:
+            places.setdefault(slot, []).append(owner)
+        for other, names in each.when.items():
+            places.setdefault(other, []).extend(names)
+    if not places:
+        return "every run reads"
+    said = (
+        f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items() if slot != "rows"
+    )
+    return f"is read only where {' and '.join(said)}"
+
+
+def parts(component) -> Iterator[object]:
+    """A component and all below it, as they are in one run."""
+    yield component
+    for each in fields(component):
+        value = getattr(component, each.name)
+        if hasattr(value, "name") and hasattr(type(value), "__dataclass_fields__"):
+            yield from parts(value)
+
+
+def values(component, **chosen: str) -> dict[str, object]:
+    """The keys of one component that are read beside these choices, for the function of its name."""
+    return {
+        each.name: getattr(component, each.name)
+        for each in settings_of(type(component))
+        if each.kind == "key" and each.read_where(chosen)
+    }
+
+
+def property_schema() -> dict[str, dict]:
+    """JSON Schema of every key: of choices the names, of a key that several declare the first's."""
+    found: dict[str, dict] = {}
+    for slot, _, each in every(Run):
+        if each.kind == "part":
+            continue
+        made = {"enum": list(each.options)} if each.kind == "choice" else dict(each.schema)
+        for name in (each.name, f"{slot}.{each.name}") if slot else (each.name,):
+            known_so = found.setdefault(name, made)
+            if "enum" in known_so and "enum" in made:
+                found[name] = {**known_so, "enum": [*dict.fromkeys([*known_so["enum"], *made["enum"]])]}
+    return found
+
+
+def documented() -> list[dict[str, str]]:
+    """A row for every setting: what reads it, its default (of each input, where they differ), its meaning."""
+    rows = []
+    for slot, owner, each in every(Run):
+        if each.kind == "part":
+            continue
+        every_run = "runs on images" if "input" in each.when else "every run"
+        others = [f"{name} on {reads}s" for reads, name in (each.others or {}).items()]
+        default = "" if each.default is ABSENT else ", ".join([str(each.default), *others])
+        names = f" ({', '.join(each.options)})" if each.kind == "choice" else ""
+        component = f"{slot}: {owner}" if slot else every_run
+        rows.append((component, each.name, default, f"{each.says}{names}".strip()))
+    keys = ("component", "setting", "default", "meaning")
+    return [dict(zip(keys, row, strict=True)) for row in dict.fromkeys(rows)]

@@ -1,0 +1,105 @@
+"""What is trained besides the head."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tailprompt.components.declare import component, key, part
+
+IMAGES = {"input": ("pixels",)}
+
+
+@component("beside")
+class Beside:
+    """What else may learn in a ViT (LPT Table 15)."""
+
+    norms: Literal["frozen", "tuned"] = key("frozen", "tuned: all layer norms learn")
+    adapter: int = key(0, "width of an adapter beside each MLP, 0 for none (AdaptFormer)", minimum=0)
+    border: int = key(0, "pixels of a learnt frame, 0 for none (Visual Prompting)", minimum=0)
+
+
+@component("full")
+class Full:
+    """Every parameter of the body."""
+
+    reads = ("text", "image")
+    goes_on = ("full", "frozen")
+    keep: bool = key(False, "write all trained weights, not the head's alone")
+    beside: Beside = part(when=IMAGES)
+
+
+@component("frozen")
+class Frozen:
+    """Nothing: a linear probe."""
+
+    reads = ("text", "image")
+    goes_on = ("frozen",)
+    keep: bool = key(False, "write the body too, where the run began from a tuned one")
+    beside: Beside = part(when=IMAGES)
+
+
+@component("soft_prompt")
+class SoftPrompt:
+    """Vectors before the input of a frozen language model (PPT Eq. 2)."""
+
+    reads = ("text",)
+    heads = ("verbalizer",)
+    goes_on = ("soft_prompt",)
+    length: int = key(100, "vectors (PPT section 4.1)", minimum=1)
+    init: Literal["normal", "vocabulary", "top_words", "label_words", "task_words", "as_released"] = key(
+        "normal", "what they begin as (PPT Table 2); as_released: equal vectors"
+    )
+    prompt_scale: float = key(
+        1.0,
+        "the body sees so many times the prompt; T5's rows say 100, for the learning rates of PPT's code",
+        exclusiveMinimum=0,
+    )
+
+
+LENGTH = dict(minimum=1)
+INIT = Literal["trunc_normal", "xavier"]
+
+
+@component("prompts")
+class Prompts:
+    """Prompts in every block of a ViT (VPT-deep; LPT's shared prompts, section 4.1)."""
+
+    reads = ("image",)
+    goes_on = ("prompts",)
+    length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
+    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
+    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    beside: Beside = part()
+
+
+@component("prompts_shallow")
+class PromptsShallow:
+    """Prompts before the first block of a ViT alone (VPT-shallow)."""
+
+    reads = ("image",)
+    goes_on = ("prompts_shallow",)
+    length: int = key(10, "prompts (LPT appendix B)", minimum=1)
+    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
+    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    beside: Beside = part()
+
+
+@component("group_prompts")
+class GroupPrompts:
+    """LPT's phase 2: group prompts, chosen for each image, beside the shared prompts (section 4.2)."""
+
+    reads = ("image",)
+    goes_on = ("prompts", "group_prompts")
+    length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
+    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
+    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    pool: int = key(20, "m: group prompts to choose from (LPT appendix B)", minimum=1)
+    chosen: int = key(2, "k: those averaged for an image (LPT Eqs. 2 and 3)", minimum=1)
+    shared_blocks: int = key(6, "K: blocks with the shared prompts alone (LPT section 4.2)", minimum=0)
+    query: Literal["shared", "pretrained"] = key(
+        "shared", "what chooses: the class token of phase 1, or of the plain ViT (LPT Table 10)"
+    )
+    joint: bool = key(False, "shared and group prompts learn together (LPT Table 9)")
+    key_weight: float = key(1.0, "of 1 - cosine(query, keys) in the loss (LPT Eq. 5)", minimum=0)
+    key_scaled: bool = key(False, "true scales it with the branch's weight too, as released")
+    beside: Beside = part()

@@ -1,0 +1,42 @@
+"""A prepared data set as a run reads it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.data import table as data
+from tailprompt.errors import BadInput, known
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared data set as a run reads it. words: each class's, in class order."""
+
+    path: Path
+    table: pd.DataFrame
+    classes: list[str]
+    words: dict[str, str]
+
+    @cached_property
+    def parts(self) -> dict[str, pd.DataFrame]:
+        """The rows of each split."""
+        return {split: self.table[self.table["split"] == split] for split in SPLITS}
+
+
+def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
+    """Each class's word, in class order: the verbalizer's, else the class's name in plain words."""
+    if verbalizer is None:
+        return {name: re.sub(r"(?<=\w)[-_]+(?=\w)", " ", name) for name in classes}  # -1 stays -1
+    table = data.read_words(Path(verbalizer))
+    words = dict(zip(table["label"], table["words"], strict=True))
+    missing = [name for name in classes if not words.get(name)]
+    if missing:
+        raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
+    return {name: words[name] for name in classes}

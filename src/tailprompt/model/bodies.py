@@ -1,0 +1,195 @@
+"""A body maps a batch to the vector that the head reads: one contract for texts and images.
+
+The pretrained network is `pretrained`. What a tuner adds lies beside it; its prompts are `prompts`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tailprompt.model.attention import block, embed
+from tailprompt.model.tuners.groups import Groups
+
+Pixels = Float[Tensor, "batch 3 size size"]
+Vector = Float[Tensor, "batch width"]
+Tokens = Float[Tensor, "batch tokens width"]
+
+
+class Read(NamedTuple):
+    """What a body makes of a batch.
+
+    vector: of each example, at the place that is read. states: of all its tokens, of texts. match: LPT Eq. 5,
+    second term. chosen: its group prompts, the best first. What a body does not have is None.
+    """
+
+    vector: Vector
+    states: Tokens | None = None
+    match: Float[Tensor, " batch"] | None = None
+    chosen: Int[Tensor, "batch chosen"] | None = None
+
+
+class TextBody(nn.Module):
+    """A language model, perhaps behind a soft prompt of which it sees `scale` times (PPT Eq. 2).
+
+    prompts: Float[length width], of which `prompts / scale` learns. The released code of PPT divides T5's
+    embeddings by 100 for half precision, which changes no function, and its learning rates are of that space;
+    scale: 100 takes them as they are. rests: the network stays in evaluation mode, so that it drops nothing.
+    """
+
+    reads = "text"
+
+    def __init__(
+        self,
+        pretrained: nn.Module,
+        *,
+        prompts: Float[Tensor, "length width"] | None = None,
+        scale: float = 1.0,
+        rests: bool = False,
+    ):
+        super().__init__()
+        self.prompts = None if prompts is None else nn.Parameter(prompts / scale)
+        self.pretrained, self.scale, self.rests = pretrained, scale, rests
+
+    def train(self, mode: bool = True) -> TextBody:
+        super().train(mode)
+        if self.rests:
+            self.pretrained.eval()
+            for layer in self.pretrained.modules():
+                if getattr(layer, "gradient_checkpointing", False):
+                    layer.training = mode  # only then is it checkpointed; the dropouts inside stay off
+        return self
+
+    def embeddings(self) -> Float[Tensor, "length width"]:
+        """The prompt as the network sees it."""
+        return self.scale * self.prompts
+
+    def forward(self, batch: dict[str, Tensor]) -> Read:
+        """The last hidden states, and of them the one at each example's position."""
+        inputs = {key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
+        states = self.behind_prompts(**inputs) if self.prompts is not None else self.states(**inputs)
+        rows = torch.arange(len(states), device=states.device)
+        return Read(states[rows, batch["position"]], states)
+
+    def states(self, **inputs: Tensor) -> Tokens:
+        """The network's last hidden states."""
+        return self.pretrained(**inputs).last_hidden_state
+
+    def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
+        """The same behind the prompt, without the prompt's own."""
+        batch, tokens = input_ids.shape
+        embedded = self.pretrained.get_input_embeddings()(input_ids)
+        prompts = self.embeddings().to(embedded.dtype).expand(batch, -1, -1)
+        before = attention_mask.new_ones(batch, len(self.prompts))
+        states = self.states(
+            inputs_embeds=torch.cat([prompts, embedded], dim=1),  # PPT Eq. 2: [P; f(x)]
+            attention_mask=torch.cat([before, attention_mask], dim=1),
+            token_type_ids=torch.cat([torch.zeros_like(before), token_type_ids], dim=1),
+        )
+        return states[:, -tokens:]
+
+
+class ImageBody(nn.Module):
+    """A ViT of timm with prompts in every block (one set: as tokens of the first), perhaps in groups.
+
+    prompts: depth (or 1) x length x width. border: changes the pixels first; adapters: one beside each MLP.
+    rests: the ViT stays in evaluation mode, so that it drops no paths.
+    """
+
+    reads = "image"
+
+    def __init__(
+        self,
+        pretrained: nn.Module,
+        *,
+        prompts: nn.Parameter | None = None,
+        groups: Groups | None = None,
+        border: nn.Module | None = None,
+        adapters: nn.ModuleList | None = None,
+        dropout: float = 0.0,
+        rests: bool = True,
+    ):
+        super().__init__()
+        self.prompts, self.groups = prompts, groups
+        self.pretrained, self.border, self.adapters = pretrained, border, adapters
+        self.dropout, self.rests, self.block = dropout, rests, block
+
+    def train(self, mode: bool = True) -> ImageBody:
+        super().train(mode)
+        self.pretrained.train(mode and not self.rests)
+        return self
+
+    def compile_blocks(self) -> None:
+        """Compile the block, once for all of them: seconds where the whole body takes minutes."""
+        # first, later and last blocks, with and without groups, in training and not, and other batch sizes
+        torch._dynamo.config.recompile_limit = 64
+        self.block = torch.compile(block)
+
+    def forward(self, batch: dict[str, Tensor]) -> Read:
+        """The class token after the final norm; with groups, what was chosen and how well it matched."""
+        pixels = batch["pixels"]
+        depth, tokens = len(self.pretrained.blocks), self.embed(pixels)
+        if self.groups is None:
+            return Read(self.read(self.through(tokens, 0, depth)))
+        shared = self.groups.shared_blocks
+        early = self.through(tokens, 0, shared)  # LPT section 4.2: (c_K, z_K) serves twice
+        match, chosen, prompts = self.groups(self.asked(pixels, early))
+        vector = self.read(self.through(early, shared, depth, prompts))
+        return Read(vector, match=match, chosen=chosen)
+
+    def embed(self, pixels: Pixels) -> Tokens:
+        """What the first block takes: the image's tokens, its border learnt, and shallow prompts."""
+        tokens = embed(self.pretrained, pixels if self.border is None else self.border(pixels))
+        if not self.shallow:
+            return tokens
+        prompts = self.dropped(self.prompts, len(tokens))
+        return torch.cat([tokens, prompts.expand(len(tokens), -1, -1)], dim=1)
+
+    @property
+    def shallow(self) -> bool:
+        """Whether prompts are tokens of the first block only; where it is the only one, so are deep ones."""
+        return self.prompts is not None and len(self.prompts) == 1
+
+    @torch.no_grad()
+    def asked(self, pixels: Pixels, early: Tokens) -> Vector:
+        """The query: features without group prompts (LPT section 4.2), or of the ViT alone (its Table 10)."""
+        if self.groups.query == "pretrained":
+            return self.pretrained.forward_features(pixels)[:, 0].float()
+        depth = len(self.pretrained.blocks)
+        return self.read(self.through(early, self.groups.shared_blocks, depth)).float()
+
+    def through(
+        self,
+        tokens: Tokens,
+        first: int,
+        end: int,
+        groups: Float[Tensor, "batch blocks length width"] | None = None,
+    ) -> Float[Tensor, "batch kept width"]:
+        """Tokens after blocks `first` to `end`; of the last block's the class token is all that is read."""
+        for i in range(first, end):
+            prompts = None
+            if self.prompts is not None and not self.shallow:
+                prompts = self.dropped(self.prompts[None, i], len(tokens))
+            if groups is not None:
+                group = self.dropped(groups[:, i - first], len(tokens))
+                prompts = torch.cat([prompts.expand(len(tokens), -1, -1), group], dim=1)
+            adapter = None if self.adapters is None else self.adapters[i]
+            queries = 1 if i + 1 == len(self.pretrained.blocks) else None
+            tokens = self.block(self.pretrained.blocks[i], tokens, prompts, adapter, queries)
+        return tokens
+
+    def dropped(
+        self, prompts: Float[Tensor, "prompted length width"], batch: int
+    ) -> Float[Tensor, "dropped length width"]:
+        """Prompts that learn after dropout, which differs between examples (as in VPT's code)."""
+        if not (self.dropout and self.training and prompts.requires_grad):
+            return prompts
+        return F.dropout(prompts.expand(batch, -1, -1), self.dropout)
+
+    def read(self, tokens: Float[Tensor, "batch kept width"]) -> Vector:
+        """The class token after the final norm."""
+        return self.pretrained.norm(tokens[:, 0])

@@ -1,0 +1,32 @@
+"""LPT's group prompts: a pool with keys, of which every image takes the nearest (section 4.2)."""
+
+from __future__ import annotations
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Groups(nn.Module):
+    """A pool of group prompts.
+
+    pool: groups x blocks after the first `shared_blocks` x length x width. keys: groups x width. chosen: how
+    many an image takes. query: whose features choose, shared or pretrained.
+    """
+
+    def __init__(
+        self, pool: nn.Parameter, keys: nn.Parameter, *, chosen: int, shared_blocks: int, query: str
+    ):
+        super().__init__()
+        self.pool, self.keys = pool, keys
+        self.chosen, self.shared_blocks, self.query = chosen, shared_blocks, query
+
+    def forward(
+        self, query: Float[Tensor, "batch width"]
+    ) -> tuple[
+        Float[Tensor, " batch"], Int[Tensor, "batch chosen"], Float[Tensor, "batch blocks length width"]
+    ]:
+        """LPT Eq. 5's second term, the chosen groups from the best, and the mean of their prompts."""
+        similarity = F.cosine_similarity(query[:, None], self.keys, dim=-1)
+        near, chosen = similarity.topk(self.chosen)  # LPT Eq. 2
+        return 1 - near.mean(-1), chosen, self.pool[chosen].mean(1)  # LPT Eq. 5, second term, and Eq. 3

@@ -1,0 +1,92 @@
+"""What the jobs that make a backbone take and are told: its vocabulary, packed data and pre-training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tailprompt.errors import named
+from tailprompt.model.folder import files_in
+from tailprompt.plan.agreement import tolerant
+from tailprompt.plan.rows import made_in, recipe_row
+
+
+def corpus_named(config: dict, key: str) -> str:
+    """The file or folder in `corpora`; else the words that Snakemake then says are a missing file."""
+    return (config.get("corpora") or {}).get(key) or f"corpora.{key} (this scale leaves it open: name it)"
+
+
+def corpus(config: dict, recipe: str) -> str:
+    """The raw data of a recipe, which the user names."""
+    return corpus_named(config, recipe_row(config, recipe)["corpus"])
+
+
+def shipped_start(config: dict, recipe: str) -> str | None:
+    """The folder of the backbone that a recipe starts from, where that one ships; else None."""
+    start = recipe_row(config, recipe).get("start")
+    return config["backbones"].get(start, {}).get("path")
+
+
+def base_of(config: dict, recipe: str) -> str:
+    """The recipe whose vocabulary and packed data a recipe takes: the one it starts from, or itself."""
+    shipped = shipped_start(config, recipe)
+    return recipe if shipped else recipe_row(config, recipe).get("start", recipe)
+
+
+def tokenizer(config: dict, recipe: str) -> str | list:
+    """The tokenizer of a recipe for text."""
+    if shipped := shipped_start(config, recipe):
+        return f"{shipped}/tokenizer.json"
+    base = base_of(config, recipe)
+    if "vocabulary" not in recipe_row(config, base):
+        return []
+    return f"{made_in(config, base)}/vocabulary/tokenizer.json"
+
+
+def packed(config: dict, recipe: str) -> str:
+    """The packed data of a recipe."""
+    return f"{made_in(config, base_of(config, recipe))}/packed"
+
+
+def started_from(config: dict, recipe: str) -> str | list:
+    """The checkpoint that a recipe goes on from: of the backbone that ships, else of the recipe."""
+    start = recipe_row(config, recipe).get("start")
+    folder = shipped_start(config, recipe) or (start and made_in(config, start))
+    return f"{folder}/model.safetensors" if folder else []
+
+
+def to_pretrain(config: dict, recipe: str) -> dict[str, str | list]:
+    """The files that pre-training takes."""
+    return {
+        "packed": packed(config, recipe),
+        "tokenizer": tokenizer(config, recipe),
+        "start": started_from(config, recipe),
+    }
+
+
+def stands(config: dict, recipe: str, root: Path = Path(".")) -> bool:
+    """Whether the checkpoint on disk was made by the recipe as it is now, and so what it starts from."""
+    folder, row = root / made_in(config, recipe), recipe_row(config, recipe)
+    record = tolerant(folder / "pretraining.json") or {}
+    same = record.get("recipe") == json.loads(json.dumps(row)) and (folder / "model.safetensors").is_file()
+    begun = "start" in row and not shipped_start(config, recipe)
+    return same and (not begun or stands(config, row["start"], root))
+
+
+def part(config: dict, recipe: str, *, keys: tuple[str, ...] = ()) -> dict:
+    """A recipe, or those of `keys` that it has."""
+    row = recipe_row(config, recipe)
+    return {key: row[key] for key in keys or row if key in row}
+
+
+def card_texts(config: dict, recipe: str) -> dict:
+    """What only the card of a recipe says."""
+    return named(config["pretraining"], recipe, "recipe")["card"]
+
+
+def backbone_files(config: dict, backbone: str) -> list[str]:
+    """The checkpoint that a backbone's recipe makes, or what is read of a folder of its own."""
+    row = named(config["backbones"], backbone, "backbone")
+    if "recipe" in row:
+        return [f"{made_in(config, row['recipe'])}/model.safetensors"]
+    return [str(file) for file in files_in(Path(row["path"]))] if "path" in row else []

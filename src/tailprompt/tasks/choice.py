@@ -1,0 +1,27 @@
+"""Choice: an example has options of its own, and its label is the number of the right one (PPT's RACE, C3).
+
+Rows differ in how many options they have. Classes are the letters of the options; counts are those of
+classification, as a model never answers with an option that a row lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.tasks import classification
+
+COLUMN = "choices"
+
+
+def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
+    """The letters of the most probable options; of what a row lacks none."""
+    letters = logits[:, : len(classes)]
+    lacks = np.arange(letters.shape[1]) >= rows[COLUMN].map(len).to_numpy()[:, None]
+    return classification.shown(np.where(lacks, -np.inf, letters), rows, classes)
+
+
+CHOICE = replace(classification.CLASSIFICATION, told_by=COLUMN, shown=shown)

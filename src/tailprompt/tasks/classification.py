@@ -1,0 +1,145 @@
+"""Classification: an example has one class. Accuracy, and precision, recall and F1 as means over classes.
+
+The long-tailed convention is GLEE's (section 3.1 and the authors' code): a mean is scikit-learn's macro
+average, over the classes that occur in gold or predictions; a group's is over the group's classes, with no
+example left out. The accuracy of a group is over the examples of its classes.
+
+On a test set of another set's classes (LPT, Tables 6 and 16) an image may have several right classes, and a
+prediction may be chosen among some of the classes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from tailprompt.tasks.task import Added, Sums, Task
+
+RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
+
+
+def reads(report: Mapping) -> tuple[list[str], list[str]]:
+    """Label and prediction; scores where a prediction is chosen among some classes, and all right classes.
+
+    report: with `trained_on` and `among` (class ids, null for all) where it has another set's classes.
+    """
+    among = ["scores"] if report.get("among") else []
+    return ["label", "prediction", *among], ["accepted"] if "trained_on" in report else []
+
+
+def added(rows: pd.DataFrame, report: Mapping) -> Added:
+    """Right ones, predictions and gold labels by class.
+
+    A prediction that is no class (open decoding) has a column of its own behind the classes.
+    """
+    gold, guess = rows["label"].to_numpy(), answers(rows, report.get("among"))
+    columns = max(len(report["classes"]), guess.max(initial=0) + 1)
+    right = np.where(gold == guess, gold, -1)
+    counted = {"right": right, "predicted": guess, "gold": gold}
+    return {name: indicator(ids, columns) for name, ids in counted.items()}
+
+
+def answers(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
+    """Predicted classes, chosen among some where it is so, such that any right one is the label."""
+    guess = restricted(np.stack(rows["scores"]), among) if among else rows["prediction"].to_numpy()
+    return folded(guess, rows["accepted"], rows["label"].to_numpy()) if "accepted" in rows else guess
+
+
+def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
+    """The best of the allowed classes for each row of scores `[examples, classes]`.
+
+    ImageNet-A and -R have 200 of ImageNet's classes, ObjectNet 113: the others are no answer there.
+    """
+    ids = np.asarray(allowed)
+    return ids[scores[:, ids].argmax(axis=1)]
+
+
+def folded(guesses: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.ndarray) -> np.ndarray:
+    """Guesses in which any right class of an example (ImageNet-ReaL, ObjectNet) stands as its label."""
+    right = [guess in classes for guess, classes in zip(guesses, accepted, strict=True)]
+    return np.where(right, labels, guesses)
+
+
+def indicator(ids: np.ndarray, columns: int) -> csr_array:
+    """One in the column of each example's id, `[examples, columns]`; nothing where it is negative."""
+    there = ids >= 0
+    place = ids[there], np.concatenate([[0], np.cumsum(there)])
+    return csr_array((np.ones(len(place[0]), np.float32), *place), shape=(len(ids), columns))
+
+
+def score(metric: str, summed: Sums) -> np.ndarray:
+    """Accuracy, or the mean of precision, recall or F1 over the classes that occur, from counts by class."""
+    right, predicted, gold = (summed[name] for name in ("right", "predicted", "gold"))
+    if metric == "accuracy":
+        return divide(right.sum(-1), gold.sum(-1), empty=np.nan)
+    below = {"f1": (predicted + gold) / 2, "precision": predicted, "recall": gold}[metric]
+    return mean(divide(right, below, empty=0.0), predicted + gold > 0)
+
+
+def mean(values: np.ndarray, occurs: np.ndarray) -> np.ndarray:
+    """Mean of the values `[..., classes]` of classes that occur, the others being zero; NaN where none does.
+
+    Classes that never occur are left out first: numpy's sum then rounds as scikit-learn's does.
+    """
+    ever = occurs.any(axis=tuple(range(occurs.ndim - 1)))
+    return divide(np.compress(ever, values, axis=-1).sum(-1), occurs.sum(-1), empty=np.nan)
+
+
+def divide(above: np.ndarray, below: np.ndarray, *, empty: float) -> np.ndarray:
+    """`above / below`, and `empty` where `below` is zero."""
+    return np.divide(above, below, out=np.full(np.shape(above), empty), where=np.asarray(below) > 0)
+
+
+def predicted(logits: np.ndarray, labels: np.ndarray) -> dict:
+    """label and prediction, the class of the best logit `[examples, classes]`, the lowest id of equals."""
+    return {"label": labels, "prediction": logits.argmax(axis=1)}
+
+
+def row(logits: np.ndarray, labels: np.ndarray) -> dict:
+    """label, prediction and scores by class in float16."""
+    return {**predicted(logits, labels), "scores": list(logits.astype(np.float16))}
+
+
+def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
+    """The most probable classes (three, if there are) with their probabilities, without a column of no class.
+
+    A class of logit -inf is named nowhere.
+    """
+    shares, names, made = softmax(logits[:, : len(classes)]), np.array(classes, dtype=object), {}
+    for (name, probability), (ids, values) in zip(RANKS, best(shares), strict=False):
+        made[name] = np.where(values > 0, names[ids], None)
+        made[probability] = values.round(6)
+    return made
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Shares `[examples, classes]` that add up to one, in float64."""
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def best(shares: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Ids and shares of each example's largest, then of its second, and so on; the lowest id of equals."""
+    left = shares.copy()
+    for _ in range(shares.shape[1]):
+        ids = left.argmax(axis=1)[:, None]
+        yield ids[:, 0], np.take_along_axis(shares, ids, axis=1)[:, 0]
+        np.put_along_axis(left, ids, -1.0, axis=1)
+
+
+CLASSIFICATION = Task(
+    told_by="label",
+    gold="label",
+    metrics=("accuracy", "precision", "recall", "f1"),
+    watched=("accuracy", "f1"),
+    shown_as=tuple(name for names in RANKS for name in names),
+    reads=reads,
+    added=added,
+    score=score,
+    predicted=predicted,
+    row=row,
+    shown=shown,
+)

@@ -1,0 +1,162 @@
+"""What each kind of job takes and is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scales import scale
+
+from tailprompt.errors import BadInput
+from tailprompt.plan import blocks, rows
+from tailprompt.plan.jobs import data, recipes, runs, shown
+from tailprompt.plan.layers import merge
+
+DIGITS = "digits@imbalance=20"
+
+
+def first(config, method):
+    """The first run of a method."""
+    return next(point for point in blocks.all_points(config) if point.method == method)
+
+
+def test_cuts_of_images_share_what_is_decoded_and_texts_have_none():
+    demo = scale("demo")
+    assert data.listing(demo, DIGITS) == data.listing(demo, "digits") == "results/demo/images/digits.parquet"
+    assert data.images(demo, DIGITS) == "results/demo/images/digits.npy"
+    assert data.images(demo, "debian-sections") == []
+    assert data.raw_folder(demo, DIGITS) == "results/raw/digits"
+
+
+def test_a_data_sets_files_are_those_with_a_path_and_its_words():
+    demo = scale("demo")
+    assert data.user_files(demo, "debian-sections") == ["workflow/resources/data/debian_sections.parquet"]
+    assert data.verbalizer(demo, "debian-sections") == "config/verbalizers/debian-sections.csv"
+    assert data.verbalizer(demo, "digits") == []
+
+
+def test_what_decoding_is_told_does_not_change_with_a_title():
+    demo = scale("demo")
+    changed = merge(demo, {"datasets": {"digits": {"title": "Other"}}})
+    assert data.row_to_decode(demo, DIGITS) == data.row_to_decode(changed, DIGITS)
+    assert rows.dataset_row(demo, DIGITS) != rows.dataset_row(changed, DIGITS)
+
+
+def test_a_corpus_that_a_scale_leaves_open_is_named_in_words():
+    assert recipes.corpus_named({"corpora": {"text": "a.txt"}}, "text") == "a.txt"
+    assert "corpora.text (this scale leaves it open" in recipes.corpus_named({"corpora": None}, "text")
+
+
+def test_a_recipe_goes_on_from_what_ships_or_from_another():
+    paper = scale("paper")
+    shipped = "workflow/resources/backbones/t5-mini"
+    assert recipes.to_pretrain(paper, "t5-mini-lm") == {
+        "packed": "results/paper/pretraining/t5-mini-lm/packed",
+        "tokenizer": f"{shipped}/tokenizer.json",
+        "start": f"{shipped}/model.safetensors",
+    }
+    made = merge(paper, {"backbones": {"t5-mini": {"recipe": "t5-mini", "path": None}}})
+    assert recipes.to_pretrain(made, "t5-mini-lm") == {
+        "packed": "results/paper/pretraining/t5-mini/packed",
+        "tokenizer": "results/paper/pretraining/t5-mini/vocabulary/tokenizer.json",
+        "start": "results/paper/pretraining/t5-mini/model.safetensors",
+    }
+    assert recipes.tokenizer(paper, "vit-mini") == []
+
+
+def test_a_checkpoint_stands_while_its_recipe_is_what_made_it(tmp_path):
+    demo = scale("demo")
+    folder = tmp_path / rows.made_in(demo, "bert-mini")
+    assert not recipes.stands(demo, "bert-mini", tmp_path)
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").touch()
+    about = {"recipe": recipes.part(demo, "bert-mini")}
+    (folder / "pretraining.json").write_text(json.dumps(about))
+    assert recipes.stands(demo, "bert-mini", tmp_path)
+    assert not recipes.stands(merge(demo, {"pretraining": {"bert-mini": {"lr": 1}}}), "bert-mini", tmp_path)
+
+
+def test_a_recipe_is_told_the_keys_it_reads():
+    demo = scale("demo")
+    assert recipes.part(demo, "vit-mini", keys=("pixels", "vocabulary")).keys() == {"pixels"}
+    assert "card" not in recipes.part(demo, "vit-mini") and recipes.card_texts(demo, "vit-mini")
+
+
+def test_a_backbone_takes_the_files_of_its_folder_or_what_its_recipe_makes():
+    mini = scale("mini")
+    assert "workflow/resources/backbones/bert-mini/model.safetensors" in recipes.backbone_files(
+        mini, "bert-mini"
+    )
+    made = next(name for name, row in mini["backbones"].items() if "recipe" in row)
+    folder = rows.made_in(mini, mini["backbones"][made]["recipe"])
+    assert recipes.backbone_files(mini, made) == [f"{folder}/model.safetensors"]
+    with pytest.raises(BadInput, match="unknown backbone 'nope'"):
+        recipes.backbone_files(mini, "nope")
+
+
+def test_a_run_takes_the_weights_of_its_start():
+    demo = scale("demo")
+    second = first(demo, "lpt")
+    taken = runs.to_train(demo, second)
+    assert taken["asked"] == f"results/demo/asked/{second.path}.json"
+    assert taken["images"] == "results/demo/images/digits.npy"
+    assert taken["start"] == [f"results/demo/runs/{first(demo, 'lpt-phase1').path}/weights.safetensors"]
+    adapted = merge(demo, {"methods": {"lpt": {"start": {"folder": "there"}}}})
+    assert runs.start_weights(adapted, second) == ["there/adapter_model.safetensors"]
+
+
+def test_what_is_asked_is_written_only_where_it_is_told_to_be(tmp_path):
+    config = scale("demo")
+    point = first(config, "vpt")
+    file = tmp_path / f"results/demo/asked/{point.path}.json"
+    for write in (False, True):
+        assert not runs.stands(config, point, {"lr": 1.0}, None, write=write, root=tmp_path)
+        assert file.is_file() == write
+
+
+@pytest.mark.parametrize(
+    "wanted, device, cards, taken",
+    [
+        (1, "cpu", 4, 0),
+        (1, "auto", 0, 0),
+        (1, "auto", None, 1),
+        (1, "cuda", 4, 1),
+        (4, "cuda", 2, 6),
+        (2, "cuda", 4, 6),
+        (4, "cuda", None, 4),
+    ],
+)
+def test_a_job_takes_one_slot_or_whole_cards(wanted, device, cards, taken):
+    assert runs.slots_taken(wanted, device=device, slots=3, cards=cards) == taken
+
+
+def test_a_backbone_that_is_laid_over_cards_has_room_in_main_memory():
+    row = {"family": "t5", "megabytes": 5000}
+    config = {"backbones": {"plain": row, "laid": row | {"device_map": "auto"}}}
+    assert [runs.host_mb(config, name) for name in config["backbones"]] == [12000, 17000]
+
+
+def test_a_table_takes_its_runs_scores_its_data_and_its_kinds_code():
+    demo = scale("demo")
+    everything = blocks.shown(demo)
+    block = shown.block(everything, "tables", "glee", "table3")
+    assert len(shown.scores(block)) == len(blocks.points(block))
+    assert all(file.startswith("results/demo/data/") for file in shown.reports(block))
+    assert shown.reported(block) == "config/reported/glee.csv"
+    with pytest.raises(BadInput, match="unknown table of glee at this scale 'nope'; known: .*table3"):
+        shown.block(everything, "tables", "glee", "nope")
+
+
+@pytest.mark.parametrize("name", ["demo", "mini", "paper"])
+def test_the_code_of_every_table_and_figure_is_there(name):
+    for (what, *_), block in blocks.shown(scale(name)).items():
+        files = shown.code(block, stage={"tables": "tabulate", "figures": "draw"}[what])
+        kinds = {Path(file).stem for file in files if f"report/{what}/" in file}
+        assert block["kind"] in kinds
+
+
+def test_every_table_is_made_in_each_form():
+    everything = {("tables", "glee", "a"): {}, ("figures", "glee", "b"): {}}
+    assert shown.targets(everything, "demo", "tables", "md", "csv") == [
+        "results/demo/tables/glee/a.md",
+        "results/demo/tables/glee/a.csv",
+    ]
