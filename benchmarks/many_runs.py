@@ -21,10 +21,10 @@ import pandas as pd
 from tailprompt import gpus as cards
 from tailprompt import score
 from tailprompt.plan import blocks
-from tailprompt.plan import settings as plan
+from tailprompt.plan.asked import asked, weights
 from tailprompt.plan.config import load
 from tailprompt.plan.points import Point
-from tailprompt.plan.rows import backbone_row
+from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import start_of, starting, starts_of
 
 
@@ -39,19 +39,20 @@ def work(job: tuple) -> tuple[str, float, str]:
     """Train and score one run in this worker; says how long it took, or what went wrong."""
     import torch
 
+    from tailprompt.model.adapter import is_adapter
     from tailprompt.train import repeatable, train
 
-    root, point, asked, start = job
+    root, point, told, start = job
     begun, folder = time.monotonic(), root / "runs" / point.path
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "log", "a") as log:
         os.dup2(log.fileno(), 2)
     try:
         repeatable(1)
-        while start and not (start / "run.json").exists():
+        while start and not (start / "run.json").exists() and not is_adapter(start):
             time.sleep(1)  # starts come first, so another worker has it
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        train(root, point, asked, device, start)
+        train(root, point, told, device, start)
         score.score_run(folder, root / "data" / f"{point.dataset}.json")
     except Exception as error:  # one failed run must not end the others
         return point.path, time.monotonic() - begun, f"{type(error).__name__}: {error}"
@@ -69,8 +70,7 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
         (
             root,
             point,
-            plan.settings(config, point),
-            backbone_row(config, point.backbone),
+            asked(config, point, settings(config, point), weights(config, point.backbone)),
             start(config, root, point),
         )
         for point in left
