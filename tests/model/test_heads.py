@@ -13,7 +13,8 @@ from tailprompt.errors import BadInput
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose
-from tailprompt.model.heads import HEADS, NORMS, Verbalizer, linear, predictor, scale_by_norm
+from tailprompt.model.heads import HEADS, NORMS, Verbalizer, linear, scale_by_norm
+from tailprompt.model.heads import predictor as one_layer
 
 WORDS = {"a": "kernel", "b": "video games", "c": "网络"}
 CLASSES = [[], [], []]
@@ -25,9 +26,12 @@ def dense(backbone, **changes):
     return linear(backbone, told.Linear(**PLAIN | changes), CLASSES)
 
 
-def single(backbone, kind, **changes):
+LINEAR = told.LinearPredictor()
+
+
+def single(backbone, predictor=LINEAR, **changes):
     """The one layer of images, of three classes."""
-    return predictor(backbone, told.Predictor(predictor=kind, **changes), CLASSES)
+    return one_layer(backbone, told.Predictor(predictor=predictor, **changes), CLASSES)
 
 
 def composed(backbone, words, **changes):
@@ -121,6 +125,7 @@ def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
     assert logits.abs().max() <= 30.0 and torch.allclose(
         head.logits(2 * head.features(hidden)), logits, atol=1e-4
     )
+    assert head.predictor.bias is None and not head.bias().any()
 
 
 def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_bias(backbone, hidden):
@@ -142,11 +147,12 @@ def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training
     assert (head.train().features(hidden) == 0).any()
 
 
-def test_logits_of_images_stay_exact_in_half_precision(backbone, hidden):
-    head = single(backbone, told.CosinePredictor()).eval()
+@pytest.mark.parametrize("head", [single, dense])
+def test_logits_stay_exact_in_half_precision(backbone, hidden, head):
+    head = head(backbone, predictor=told.CosinePredictor(logit_scale=20.0)).eval()
     with torch.autocast("cpu", torch.bfloat16):
-        made = head.logits(hidden.bfloat16())
-    assert torch.equal(made, head.logits(hidden.bfloat16().float()))
+        logits = head.logits(hidden.bfloat16())
+    assert torch.equal(logits, head.logits(hidden.bfloat16().float()))
 
 
 def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):

@@ -58,18 +58,19 @@ def linear(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     told: `components.heads.Linear`. words: one entry a class.
     """
     dense = nn.Linear(backbone.width, backbone.width)
-    cosine_scale = scale_of(told.predictor)
-    predictor = nn.Linear(backbone.width, len(words))
+    scale = scale_of(told.predictor)
+    predictor = nn.Linear(backbone.width, len(words), bias=scale is None)
     for layer in (dense, predictor):
         nn.init.normal_(layer.weight, std=backbone.initializer_range)
-        nn.init.zeros_(layer.bias)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
     parts = {
         "dense": dense,
         "activation": named(ACTIVATIONS, told.activation, "activation"),
         "dropout": nn.Dropout(told.dropout),
         "norm": NORMS[told.norm.name](backbone, told.norm),
     }
-    return Classifier(parts, predictor, scale=cosine_scale)
+    return Classifier(parts, predictor, scale=scale)
 
 
 def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]]) -> Classifier:
