@@ -173,3 +173,20 @@ def test_an_unknown_part_is_one_sentence_with_the_known_ones(backbone, key, valu
 
 def test_every_declared_head_and_norm_is_there_and_none_else():
     assert options("head").keys() == HEADS.keys() and options("norm").keys() == NORMS.keys()
+
+
+def test_a_frozen_body_drops_nothing_unless_it_is_told_to(backbone):
+    backbone.body.requires_grad_(True)
+    for module in backbone.body.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+    row = pd.DataFrame({"id": ["x"], "text": ["the linux kernel"], "label": [0]})
+    batch, _ = encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512).batch(
+        torch.arange(1)
+    )
+    words = encode_words(WORDS, backbone.tokenizer)
+    rests = composed(backbone, words, tuner="frozen").body
+    expected = rests.eval()(batch).vector
+    assert torch.equal(rests.train()(batch).vector, expected)
+    drops = composed(backbone, words, tuner="frozen", body_dropout=True).body.train()
+    assert not torch.allclose(drops(batch).vector, expected)

@@ -35,6 +35,7 @@ class Frozen:
     reads = ("text", "image")
     goes_on = ("frozen",)
     keep: bool = key(False, "write the body too, where the run began from a tuned one")
+    body_dropout: bool = key(False, "true drops in the frozen body too while the head learns")
     beside: Beside = part(when=IMAGES)
 
 

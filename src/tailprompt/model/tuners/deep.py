@@ -36,8 +36,10 @@ def group_prompts(backbone: VisionBackbone, told, **_) -> ImageBody:
     return image_body(backbone, told.beside, prompts=shared, groups=groups, dropout=told.prompt_dropout)
 
 
-def image_body(backbone: VisionBackbone, beside, *, learns: bool = False, **added) -> ImageBody:
-    """The body with what a tuner added. learns: every parameter of the ViT.
+def image_body(
+    backbone: VisionBackbone, beside, *, learns: bool = False, drops: bool = False, **added
+) -> ImageBody:
+    """The body with what a tuner added. learns: every parameter of the ViT. drops: paths, in training mode.
 
     beside: `components.tuners.Beside`: norms that learn, adapters, a border.
     """
@@ -50,7 +52,7 @@ def image_body(backbone: VisionBackbone, beside, *, learns: bool = False, **adde
         added["adapters"] = nn.ModuleList(Adapter(backbone.width, beside.adapter) for _ in blocks)
     if beside.border:
         added["border"] = Border(backbone.size, beside.border)
-    return ImageBody(vit, rests=not learns, **added)
+    return ImageBody(vit, rests=not drops, **added)
 
 
 def draw(backbone: VisionBackbone, told, *shape: int) -> nn.Parameter:
