@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
 from tailprompt.components.run import Run
@@ -43,10 +43,21 @@ def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, sl
             continue
         if given is ABSENT and each.default is ABSENT:
             raise BadInput(f"no {each.name} is given, which {where_read(each.name)}")
-        values[each.name] = each.default if given is ABSENT else each.value(given)
-        told[slot, each.name] = values[each.name]
+        value = each.default if given is ABSENT else allowed(each, given, chosen.get(slot, "a run"))
+        values[each.name] = told[slot, each.name] = value
     absent = {each.name for each in settings_of(component)} - values.keys()
     return component(**values, **dict.fromkeys(absent))
+
+
+def allowed(key: Setting, given, owner: str):
+    """A value as the key has it; raises BadInput for a word that this component does not know.
+
+    The schema of a key takes what any component that declares it knows.
+    """
+    words = key.schema.get("enum", [given])
+    if given not in words:
+        raise BadInput(f"{key.name} is {given!r}; {owner} allows {', '.join(map(str, words))}")
+    return key.value(given)
 
 
 def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
@@ -65,26 +76,37 @@ def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
 
 
 def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
-    """Settings as JSON: by key, or by slot.key where two components read different values of one key."""
+    """Settings as JSON, by the names of `names`."""
+    return {
+        name: list(told[place]) if isinstance(told[place], tuple) else told[place]
+        for place, name in names(told).items()
+    }
+
+
+def names(told: dict[tuple[str, str], object]) -> dict[tuple[str, str], str]:
+    """What each setting is called: its key, or slot.key where components read different values of one key."""
     values: dict[str, list] = {}
     for (_, key), value in told.items():
         values.setdefault(key, []).append(value)
-    shared = {key for key, several in values.items() if all(one == several[0] for one in several)}
-    named_so = ((key if key in shared else f"{slot}.{key}", value) for (slot, key), value in told.items())
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in named_so}
+    differ = {key for key, several in values.items() if any(one != several[0] for one in several)}
+    return {(slot, key): f"{slot}.{key}" if slot and key in differ else key for slot, key in told}
+
+
+def given_to(settings: dict, slot: str, key: str):
+    """What settings give a component's key, or ABSENT; slot.key speaks to one component, key to all."""
+    return settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
 
 
 def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
     """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
-    lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
-    return flat(composed(lookup, reads=reads, trains=trains)[1])
+    return flat(composed(partial(given_to, given), reads=reads, trains=trains)[1])
 
 
 def run_of(settings: dict) -> Run:
     """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
 
     def lookup(slot: str, key: str):
-        found = settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
+        found = given_to(settings, slot, key)
         if found is ABSENT:
             raise BadInput(f"settings lack {key}")
         return found
@@ -124,11 +146,10 @@ def where_read(key: str) -> str:
             places.setdefault(slot, []).append(owner)
         for other, names in each.when.items():
             places.setdefault(other, []).extend(names)
+    places.pop("rows", None)
     if not places:
         return "every run reads"
-    said = (
-        f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items() if slot != "rows"
-    )
+    said = (f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items())
     return f"is read only where {' and '.join(said)}"
 
 
