@@ -144,7 +144,7 @@ def test_one_that_is_wrong_there_is_one_sentence(root, row, said):
 
 def test_a_table_may_choose_among_its_values():
     choose = {"over": "head.dropout", "values": [0.0, 0.5], "by": "f1/all"}
-    paper = merge(scale("demo"), {"papers": {"glee": {"tables": {"table3": {"choose": choose}}}}})
+    demo = merge(scale("demo"), {"papers": {"glee": {"tables": {"table3": {"choose": choose}}}}})
     block = blocks.shown(demo)["tables", "glee", "table3"]
     of_one = [run["run"] for run in block["runs"] if run["method"] == "cls-relu"]
     assert of_one == ["cls-relu@head.dropout=0.0", "cls-relu@head.dropout=0.5"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache, partial
 
@@ -186,16 +187,42 @@ def property_schema() -> dict[str, dict]:
 
 
 def documented() -> list[dict[str, str]]:
-    """A row for every setting: what reads it, its default (of each input, where they differ), its meaning."""
-    rows = []
+    """A row for every setting: what reads it, its name, its default as JSON ("" for none) and its meaning.
+
+    Components whose keys differ in nothing share a row.
+    """
+    found: dict[tuple, list[str]] = {}
     for slot, owner, each in every(Run):
         if each.kind == "part":
             continue
-        every_run = "runs on images" if "input" in each.when else "every run"
-        others = [f"{name} on {reads}s" for reads, name in (each.others or {}).items()]
-        default = "" if each.default is ABSENT else ", ".join([str(each.default), *others])
-        names = f" ({', '.join(each.options)})" if each.kind == "choice" else ""
-        component = f"{slot}: {owner}" if slot else every_run
-        rows.append((component, each.name, default, f"{each.says}{names}".strip()))
-    keys = ("component", "setting", "default", "meaning")
-    return [dict(zip(keys, row, strict=True)) for row in dict.fromkeys(rows)]
+        owners = found.setdefault((slot, each.name, default_of(each), meaning_of(each)), [])
+        owners += [(owner, each.when)]
+    rows = [
+        (read_by(slot, dict.fromkeys(owner for owner, _ in places), places[0][1], beside=True), *rest)
+        for (slot, *rest), places in found.items()
+    ]
+    return [dict(zip(("read by", "setting", "default", "meaning"), row, strict=True)) for row in rows]
+
+
+def default_of(setting: Setting) -> str:
+    """A default as JSON; a choice may have another name for images."""
+    if setting.kind == "choice":
+        others = [f"{name} on {reads}s" for reads, name in setting.others.items()]
+        return ", ".join([setting.default, *others])
+    if setting.default is ABSENT:
+        return ""
+    return setting.default if isinstance(setting.default, str) else json.dumps(setting.default)
+
+
+def meaning_of(setting: Setting) -> str:
+    """What a setting means, and the words that it may have, unless its meaning names all of them."""
+    words = [str(word) for word in setting.options or setting.schema.get("enum", ())]
+    named_so = all(word in setting.says for word in words)
+    return setting.says if named_so else f"{setting.says} ({', '.join(words)})"
+
+
+def read_by(slot: str, owners: Iterable[str], when: dict, *, beside: bool = False) -> str:
+    """What reads a field, in words. beside: name the components that must be chosen beside those, too."""
+    of = f"{slot} {', '.join(owners)}" if slot else "training" if "rows" in when else "every run"
+    others = [f"{other} {' or '.join(names)}" for other, names in when.items() if other != "rows"]
+    return f"{of} with {' and '.join(others)}" if beside and others else of

@@ -1,6 +1,6 @@
 """A run is a point, `protocol/backbone/dataset/method/seed`: how it and the names in it are written.
 
-`name@key=value,key=value` is a point of a sweep over a method's settings or a data set's cut; `slot.key=value`
+`name@key=value,key=value` is a point of a sweep over a method's settings or a data set's cut; `slot.key`
 speaks to one component. Values are read as JSON, else as a word. Names become folders, so a value is plain:
 letters, digits and . _ + -.
 """
