@@ -173,7 +173,7 @@ def test_a_long_value_moves_its_own_line_and_no_other(inside):
 
     short, long = (
         lines("{text} {mask}"),
-        lines(text := "{text}？这个问题的意图是{mask}。 - and some words more"),
+        lines(text := "{text}？这个问题的意图是{mask}。 and more words"),
     )
     column = short[0].index("layer")
     assert {line[column - 2 : column] for line in short if re.match("  [a-z]", line)} == {"  "}
