@@ -267,6 +267,6 @@ def test_the_keys_of_a_component_are_what_its_function_takes():
 
 def test_every_setting_is_documented_once_with_what_reads_it_its_default_and_its_meaning():
     rows = resolve.documented()
-    assert len({(row["component"], row["setting"]) for row in rows}) == len(rows)
+    assert len({(row["read by"], row["setting"]) for row in rows}) == len(rows)
     assert {row["setting"] for row in rows} == resolve.keys()
     assert all(row["meaning"] for row in rows)
