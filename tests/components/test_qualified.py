@@ -97,7 +97,7 @@ def test_what_is_neither_key_nor_slot_and_key_is_refused(name):
         ("head.tied=false", "head.tied is read only where head is verbalizer"),
         ("head.dropout=2", "head.dropout: 2 is greater than or equal to the maximum of 1"),
         ("head.dropout=high", "head.dropout is 'high', not a finite number"),
-        ("head.activation=relo", "activation is 'relo'; linear allows tanh, relu, gelu"),
+        ("head.activation=relo", "activation is 'relo'; allowed with linear: tanh, relu, gelu"),
     ],
 )
 def test_one_that_nothing_reads_or_takes_is_refused(change, said):

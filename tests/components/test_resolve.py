@@ -113,10 +113,10 @@ def test_a_data_set_for_test_alone_is_told_nothing_of_training():
         (
             {"tuner": "prompts", "init": "normal"},
             "image",
-            "init is 'normal'; prompts allows trunc",
+            "init is 'normal'; allowed with prompts: trunc",
         ),
-        ({"precision": "half"}, "text", "precision is 'half'; a run allows float32, tf32, bfloat16"),
-        ({"views": 2}, "image", "views is 2; pixels allows 1, 5"),
+        ({"precision": "half"}, "text", "precision is 'half'; allowed: float32, tf32, bfloat16"),
+        ({"views": 2}, "image", "views is 2; allowed with pixels: 1, 5"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_what_does(given, reads, said):
@@ -226,8 +226,8 @@ def test_a_name_that_no_component_has_is_refused_by_both(slot, name, qualified):
 def test_a_word_that_a_key_does_not_know_is_refused_by_both(slot, owner, name):
     each = next(each for place, by, each in every(Run) if (place, by, each.name) == (slot, owner, name))
     assert not SCHEMA.is_valid({name: "no such word"})
-    with pytest.raises(BadInput, match=f"{name} is 'no such word'; {owner or 'a run'} allows "):
-        resolve.allowed(each, "no such word", owner or "a run")
+    with pytest.raises(BadInput, match=f"{name} is 'no such word'; allowed{owner and ' with '}{owner}: "):
+        resolve.allowed(each, "no such word", owner)
     for word in each.schema["enum"]:
         assert SCHEMA.is_valid({name: word}) and resolve.allowed(each, word, owner) == word
         assert not slot or SCHEMA.is_valid({f"{slot}.{name}": word})

@@ -44,7 +44,7 @@ def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, sl
             continue
         if given is ABSENT and each.default is ABSENT:
             raise BadInput(f"no {each.name} is given, which {where_read(each.name)}")
-        value = each.default if given is ABSENT else allowed(each, given, chosen.get(slot, "a run"))
+        value = each.default if given is ABSENT else allowed(each, given, chosen.get(slot, ""))
         values[each.name] = told[slot, each.name] = value
     absent = {each.name for each in settings_of(component)} - values.keys()
     return component(**values, **dict.fromkeys(absent))
@@ -57,7 +57,8 @@ def allowed(key: Setting, given, owner: str):
     """
     words = key.schema.get("enum", [given])
     if given not in words:
-        raise BadInput(f"{key.name} is {given!r}; {owner} allows {', '.join(map(str, words))}")
+        beside = f" with {owner}" if owner else ""
+        raise BadInput(f"{key.name} is {given!r}; allowed{beside}: {', '.join(map(str, words))}")
     return key.value(given)
 
 
