@@ -77,3 +77,14 @@ def tokenizer():
     from tailprompt.model import backbones
 
     return backbones.load(ROW).tokenizer
+
+
+@pytest.fixture
+def two_dropouts(monkeypatch):
+    """A loss `clouded`, whose key dropout is the head's too."""
+    import two_dropouts
+
+    with monkeypatch.context() as patch:
+        two_dropouts.added(patch)
+        yield
+    two_dropouts.forget()

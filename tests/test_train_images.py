@@ -13,7 +13,9 @@ import toy_images
 from safetensors.torch import load_file
 from tiny_vit import DEPTH, SIZE, WIDTH
 
+from tailprompt.components.declare import settings_of
 from tailprompt.components.resolve import run_of
+from tailprompt.components.training import Training
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
@@ -219,10 +221,22 @@ def test_a_test_set_alone_is_judged_by_the_run_it_starts_from(root, first, secon
     row = {"trained_on": "toy"}
     if not (root / "data/shifted.parquet").exists():
         toy_images.prepare(root, "shifted", {"test": (9, 5, 3)}, **row)
-    folder = toy_images.run(root, method, dataset="shifted", start=run, vectors=True)
+    folder = toy_images.run(root, method, dataset="shifted", start=run, trains=False, vectors=True)
     assert all(torch.equal(value, weights(folder)[name]) for name, value in weights(run).items())
     table, told = toy.scores(folder), about(folder)
     assert set(table.split) == {"test"} and told["steps"] == 0 and told["dev"] == {}
+    training = {each.name for each in settings_of(Training)}
+    assert "lr" in training and not told["settings"].keys() & training
+
+
+@pytest.mark.parametrize("select, split", [("last", "none"), ("accuracy", "dev")])
+def test_a_test_set_alone_says_how_the_run_was_selected_that_it_judges(root, select, split):
+    run = toy_images.run(root, "linear", seed=5, epochs=1, select=select)
+    if not (root / "data/shifted.parquet").exists():
+        toy_images.prepare(root, "shifted", {"test": (9, 5, 3)}, trained_on="toy")
+    other = {"last": "accuracy", "accuracy": "last"}[select]  # what its own protocol says counts for nothing
+    folder = toy_images.run(root, "linear", seed=5, dataset="shifted", start=run, trains=False, select=other)
+    assert about(run)["selection_split"] == about(folder)["selection_split"] == split
 
 
 ROWS = {"train": 9, "dev": 0, "test": 3}

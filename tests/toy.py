@@ -54,10 +54,11 @@ def table(*, pair: bool = False) -> pd.DataFrame:
     return made.assign(pair=[f"because of {label}" for label in made.label]) if pair else made
 
 
-def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) -> dict:
+def told(method: str, given: dict, *, reads: str, form: str = "ssc", trains: bool = True, **changes) -> dict:
     """The settings of a method of config/methods.yaml over what is `given`; `changes` must be read by it.
 
-    An empty name is a method that states nothing. form: of the texts, for a template by name.
+    An empty name is a method that states nothing. form: of the texts, for a template by name. trains: False
+    for a data set for test alone.
     """
     own = {key: value for key, value in METHODS.get(method, {}).items() if key not in ("title", "backbone")}
     asked = {key: value for key, value in changes.items() if key not in ("features", "vectors")}
@@ -65,7 +66,7 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) 
     if "{" not in (name := merged.get("template", "{")):
         known = name != "as_released"
         merged["template"] = template_named(name, merged["language"], form) if known else given["template"]
-    made = completed(merged, reads=reads)
+    made = completed(merged, reads=reads, trains=trains)
     assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
     return made | {key: changes[key] for key in changes.keys() - asked.keys()}
 

@@ -84,7 +84,7 @@ def backbone(root: Path, **changes) -> dict:
 
 def settings(method: str, **changes) -> dict:
     """The settings of a method of config/methods.yaml, under a short training."""
-    return toy.told(method, TRAINING, reads="image", **{"epochs": 2, **changes})
+    return toy.told(method, TRAINING, reads="image", **changes)
 
 
 def run(

@@ -60,18 +60,20 @@ def dispatch(arguments: list[str]) -> None:
         raise BadInput(f"unknown command '{command}'; known: {known([*COMMANDS, *STAGES])}")
 
 
-def configfiles(command: str, arguments: list[str]) -> list[str]:
-    """The scale files of a command line, in a folder that is the project's."""
+def options_of(command: str, arguments: list[str], **words: str) -> argparse.Namespace:
+    """The options of a command line, in a folder that is the project's. words: others, that may be absent."""
     parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
     parser.add_argument(
         "--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated"
     )
-    files = parser.parse_args(arguments).configfile
+    for word, help in words.items():
+        parser.add_argument(word, nargs="?", metavar=word.upper(), help=help)
+    options = parser.parse_args(arguments)
     if not Path("Snakefile").is_file():
         raise BadInput(
             f"there is no Snakefile in {Path.cwd()}; run tailprompt {command} in the project's folder"
         )
-    return files
+    return options
 
 
 def plan(arguments: list[str]) -> None:
@@ -81,7 +83,7 @@ def plan(arguments: list[str]) -> None:
     from tailprompt.plan.forecast import forecast
     from tailprompt.plan.runnable import check_files, check_settings
 
-    whole = load(configfiles("plan", arguments))
+    whole = load(options_of("plan", arguments).configfile)
     check_files(whole)
     check_settings(whole, all_points(whole))
     print(forecast(whole))
@@ -92,21 +94,25 @@ def explain(arguments: list[str]) -> None:
     from tailprompt.plan import config
     from tailprompt.plan.explain import every_setting, explain, point_at
 
-    run = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
-    files = configfiles("explain", arguments)
-    if run is None:
+    options = options_of("explain", arguments, run="results/<scale>/runs/<point>, or its <point> alone")
+    if options.run is None:
         print(every_setting())
         return
-    scale, point = point_at(run)
-    files = files or [str(file) for file in [Path(f"config/{scale}.yaml")] if scale and file.is_file()]
-    print(explain(config.load(files), config.layers_of(files), point))
+    scale, point = point_at(options.run)
+    files = options.configfile or ([f"config/{scale}.yaml"] if scale else [])
+    if not options.configfile and scale and not Path(files[0]).is_file():
+        raise BadInput(f"there is no {files[0]}; name the files of scale {scale} with --configfile")
+    whole = config.load(files)
+    if scale not in (None, whole["scale"]):
+        raise BadInput(f"{options.run} is of scale {scale}, and {' '.join(files)} of scale {whole['scale']}")
+    print(explain(whole, config.layers_of(files), point))
 
 
 def fetch(arguments: list[str]) -> None:
     """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
     from tailprompt.plan import config
 
-    files = configfiles("fetch", arguments)
+    files = options_of("fetch", arguments).configfile
     config.load(files)  # its sentence, where Snakemake's own reading of them would end in a traceback
     options = ["--configfile", *files] if files else []
     command = [sys.executable, "-m", "snakemake", "fetch", "--profile", "workflow/profiles/local", *options]

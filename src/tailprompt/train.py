@@ -100,7 +100,7 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
-    about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau)
+    about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
     about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)

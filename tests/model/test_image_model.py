@@ -154,7 +154,10 @@ def test_prediction_needs_all_but_the_frozen_vit(tmp_path):
         ({"tuner": "prompts", "head": "linear"}, "head is 'linear'; allowed with input pixels: predictor"),
         ({"tuner": "lora"}, "unknown tuner 'lora'; known: frozen, full, group_prompts"),
         ({"tuner": "soft_prompt"}, "tuner is 'soft_prompt'; allowed on image: full, frozen, prompts, "),
-        ({"tuner": "prompts", "init": "zeros"}, "unknown init 'zeros'; known: trunc_normal, xavier"),
+        (
+            {"tuner": "prompts", "init": "zeros"},
+            "init is 'zeros'; allowed with prompts: trunc_normal, xavier",
+        ),
         (
             {"tuner": "group_prompts", "shared_blocks": 6, "start": "x"},
             "shared_blocks 6 leaves no block .* choose 0 to 3",

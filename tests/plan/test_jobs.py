@@ -7,7 +7,7 @@ import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.plan import blocks, rows
+from tailprompt.plan import agreement, asked, blocks, rows
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 
@@ -160,3 +160,83 @@ def test_every_table_is_made_in_each_form():
         "results/demo/tables/glee/a.md",
         "results/demo/tables/glee/a.csv",
     ]
+
+
+def test_a_data_set_is_told_the_classes_that_scores_of_tables_name():
+    demo = scale("demo")
+    name = "debian-sections@train=1000,dev=300,test=1000"
+    plain = data.row_to_prepare(demo, name, shown=blocks.shown(demo))
+    assert "asked" not in plain and plain["cut"] == {"train": 1000, "dev": 300, "test": 1000}
+    table = {"papers": {"glee": {"tables": {"table2": {"metrics": ["f1/class:perl"]}}}}}
+    told = data.row_to_prepare(demo, name, shown=blocks.shown(merge(demo, table)))
+    assert told == {**plain, "asked": ["perl"]}
+
+
+def test_what_a_model_annotates_is_prepared_from_what_it_wrote():
+    paper = merge(scale("paper"), {"corpora": {"text": "a.txt"}})
+    stars, lexicon = "prompts-single-stars", "prompts-single-zh"
+    assert data.prepared_row(paper, stars)["path"] == f"results/paper/annotated/{stars}.parquet"
+    assert data.user_files(paper, stars) == [f"results/paper/annotated/{stars}.parquet"]
+    assert data.row_to_annotate(paper, stars)["path"] == data.corpus(paper, stars) == "a.txt"
+    assert data.user_files(paper, lexicon) == ["a.txt", "config/lexicons/zh.csv"]
+
+
+def test_what_annotating_is_told_does_not_change_with_a_title_or_a_length():
+    paper = scale("paper")
+    changed = merge(paper, {"datasets": {"prompts-single-stars": {"title": "Other", "max_length": 9}}})
+    told = [data.row_to_annotate(one, "prompts-single-stars") for one in (paper, changed)]
+    assert told[0] == told[1] and {"model", "examples", "name"} <= told[0].keys()
+
+
+def test_a_data_set_without_a_corpus_has_none_and_one_that_a_scale_leaves_open_names_it():
+    assert data.corpus(scale("demo"), "debian-sections") == "workflow/resources/data/debian_sections.parquet"
+    assert data.corpus(scale("demo"), "digits") == []
+    open_so = merge(scale("paper"), {"corpora": {"text": None}})
+    assert "corpora.text (this scale leaves it open" in data.corpus(open_so, "prompts-single-stars")
+
+
+def test_folders_of_classes_are_watched_two_levels_down_but_for_those_with_braces(tmp_path):
+    for name in ("train/a", "train/b", "train/{c}", ".hidden/d"):
+        (tmp_path / name).mkdir(parents=True)
+    row = {"name": "own", "language": "image", "loader": "image_folder", "root": str(tmp_path)}
+    config = {"scale": "demo", "datasets": {"own": row, "listed": {**row, "loader": "image_lists"}}}
+    assert data.class_folders(config, "own") == [
+        str(tmp_path / name) if name else str(tmp_path) for name in ("", "train", "train/a", "train/b")
+    ]
+    assert data.class_folders(config, "listed") == []
+
+
+def test_a_checkpoint_of_a_chain_stands_while_those_before_it_do(tmp_path):
+    made = merge(scale("paper"), {"backbones": {"t5-mini": {"recipe": "t5-mini", "path": None}}})
+    for recipe in ("t5-mini", "t5-mini-lm"):
+        folder = tmp_path / rows.made_in(made, recipe)
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").touch()
+        (folder / "pretraining.json").write_text(json.dumps({"recipe": recipes.part(made, recipe)}))
+    assert recipes.stands(made, "t5-mini-lm", tmp_path)
+    before = merge(made, {"pretraining": {"t5-mini": {"lr": 1}}})
+    assert not recipes.stands(before, "t5-mini-lm", tmp_path)
+    shipped = merge(before, {"backbones": {"t5-mini": {"path": "a/folder"}}})
+    assert recipes.stands(shipped, "t5-mini-lm", tmp_path)  # then no recipe of ours made what it starts from
+
+
+def test_a_run_that_is_what_is_asked_stands_and_the_file_says_no_more(tmp_path):
+    config = scale("demo")
+    point = first(config, "vpt")
+    folder = tmp_path / f"results/demo/runs/{point.path}"
+    folder.mkdir(parents=True)
+    for name in agreement.OUTPUTS:
+        (folder / name).touch()
+    wanted = asked.asked(config, point, {"lr": 1.0}, None, tmp_path)
+    (folder / "run.json").write_text(json.dumps(wanted))
+    assert runs.stands(config, point, {"lr": 1.0}, None, write=True, root=tmp_path)
+    file = tmp_path / f"results/demo/asked/{point.path}.json"
+    assert json.loads(file.read_text("utf-8")) == wanted
+    assert not runs.stands(config, point, {"lr": 2.0}, None, write=True, root=tmp_path)
+    assert json.loads(file.read_text("utf-8")).keys() == {*wanted, "replaces"}
+
+
+def test_printed_numbers_go_to_a_figure_that_draws_them_and_to_no_other():
+    assert shown.drawn_beside({"kind": "accuracy_by_parameters", "paper": "lpt"}) == "config/reported/lpt.csv"
+    assert shown.drawn_beside({"kind": "lda", "paper": "lpt"}) == []
+    assert shown.reported({"kind": "scores", "paper": "mine"}) == []

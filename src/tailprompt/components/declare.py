@@ -71,10 +71,14 @@ class Setting:
 
     def value(self, given):
         """A given value in the type that was declared."""
-        if isinstance(given, list):
-            return tuple(given)
-        is_float = "number" in self.schema.get("type", ()) and type(given) is int
-        return float(given) if is_float else given
+        if isinstance(given, list | tuple):
+            return tuple(in_type(each, self.schema.get("items", {})) for each in given)
+        return in_type(given, self.schema)
+
+
+def in_type(given, schema: dict):
+    """A value as its schema has it: 1 is 1.0 where a number is declared, so that both are one run."""
+    return float(given) if type(given) is int and "number" in schema.get("type", ()) else given
 
 
 @cache

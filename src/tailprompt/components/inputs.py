@@ -24,7 +24,8 @@ class Prompted:
     families = ("bert", "roberta")
     template: str = key(
         says="words around {text}, {mask} and perhaps {pair}; the data set's, or as_released: its "
-        "template_as_released where it has one"
+        "template_as_released where it has one",
+        minLength=1,
     )
     max_length: int = key(says="tokens at most; the data set's", **MAX_LENGTH)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
 from tailprompt.components.run import Run
@@ -43,10 +44,22 @@ def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, sl
             continue
         if given is ABSENT and each.default is ABSENT:
             raise BadInput(f"no {each.name} is given, which {where_read(each.name)}")
-        values[each.name] = each.default if given is ABSENT else each.value(given)
-        told[slot, each.name] = values[each.name]
+        value = each.default if given is ABSENT else allowed(each, given, chosen.get(slot, ""))
+        values[each.name] = told[slot, each.name] = value
     absent = {each.name for each in settings_of(component)} - values.keys()
     return component(**values, **dict.fromkeys(absent))
+
+
+def allowed(key: Setting, given, owner: str):
+    """A value as the key has it; raises BadInput for a word that this component does not know.
+
+    The schema of a key takes what any component that declares it knows.
+    """
+    words = key.schema.get("enum", [given])
+    if given not in words:
+        beside = f" with {owner}" if owner else ""
+        raise BadInput(f"{key.name} is {given!r}; allowed{beside}: {', '.join(map(str, words))}")
+    return key.value(given)
 
 
 def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
@@ -65,26 +78,37 @@ def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
 
 
 def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
-    """Settings as JSON: by key, or by slot.key where two components read different values of one key."""
+    """Settings as JSON, by the names of `names`."""
+    return {
+        name: list(told[place]) if isinstance(told[place], tuple) else told[place]
+        for place, name in names(told).items()
+    }
+
+
+def names(told: dict[tuple[str, str], object]) -> dict[tuple[str, str], str]:
+    """What each setting is called: its key, or slot.key where components read different values of one key."""
     values: dict[str, list] = {}
     for (_, key), value in told.items():
         values.setdefault(key, []).append(value)
-    shared = {key for key, several in values.items() if all(one == several[0] for one in several)}
-    named_so = ((key if key in shared else f"{slot}.{key}", value) for (slot, key), value in told.items())
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in named_so}
+    differ = {key for key, several in values.items() if any(one != several[0] for one in several)}
+    return {(slot, key): f"{slot}.{key}" if slot and key in differ else key for slot, key in told}
+
+
+def given_to(settings: dict, slot: str, key: str):
+    """What settings give a component's key, or ABSENT; slot.key speaks to one component, key to all."""
+    return settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
 
 
 def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
     """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
-    lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
-    return flat(composed(lookup, reads=reads, trains=trains)[1])
+    return flat(composed(partial(given_to, given), reads=reads, trains=trains)[1])
 
 
 def run_of(settings: dict) -> Run:
     """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
 
     def lookup(slot: str, key: str):
-        found = settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
+        found = given_to(settings, slot, key)
         if found is ABSENT:
             raise BadInput(f"settings lack {key}")
         return found
@@ -124,11 +148,10 @@ def where_read(key: str) -> str:
             places.setdefault(slot, []).append(owner)
         for other, names in each.when.items():
             places.setdefault(other, []).extend(names)
+    places.pop("rows", None)
     if not places:
         return "every run reads"
-    said = (
-        f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items() if slot != "rows"
-    )
+    said = (f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items())
     return f"is read only where {' and '.join(said)}"
 
 
@@ -165,16 +188,42 @@ def property_schema() -> dict[str, dict]:
 
 
 def documented() -> list[dict[str, str]]:
-    """A row for every setting: what reads it, its default (of each input, where they differ), its meaning."""
-    rows = []
+    """A row for every setting: what reads it, its name, its default as JSON ("" for none) and its meaning.
+
+    Components whose keys differ in nothing share a row.
+    """
+    found: dict[tuple, list[str]] = {}
     for slot, owner, each in every(Run):
         if each.kind == "part":
             continue
-        every_run = "runs on images" if "input" in each.when else "every run"
-        others = [f"{name} on {reads}s" for reads, name in (each.others or {}).items()]
-        default = "" if each.default is ABSENT else ", ".join([str(each.default), *others])
-        names = f" ({', '.join(each.options)})" if each.kind == "choice" else ""
-        component = f"{slot}: {owner}" if slot else every_run
-        rows.append((component, each.name, default, f"{each.says}{names}".strip()))
-    keys = ("component", "setting", "default", "meaning")
-    return [dict(zip(keys, row, strict=True)) for row in dict.fromkeys(rows)]
+        owners = found.setdefault((slot, each.name, default_of(each), meaning_of(each)), [])
+        owners += [(owner, each.when)]
+    rows = [
+        (read_by(slot, dict.fromkeys(owner for owner, _ in places), places[0][1], beside=True), *rest)
+        for (slot, *rest), places in found.items()
+    ]
+    return [dict(zip(("read by", "setting", "default", "meaning"), row, strict=True)) for row in rows]
+
+
+def default_of(setting: Setting) -> str:
+    """A default as JSON; a choice may have another name for images."""
+    if setting.kind == "choice":
+        others = [f"{name} on {reads}s" for reads, name in setting.others.items()]
+        return ", ".join([setting.default, *others])
+    if setting.default is ABSENT:
+        return ""
+    return setting.default if isinstance(setting.default, str) else json.dumps(setting.default)
+
+
+def meaning_of(setting: Setting) -> str:
+    """What a setting means, and the words that it may have, unless its meaning names all of them."""
+    words = [str(word) for word in setting.options or setting.schema.get("enum", ())]
+    named_so = all(word in setting.says for word in words)
+    return setting.says if named_so else f"{setting.says} ({', '.join(words)})"
+
+
+def read_by(slot: str, owners: Iterable[str], when: dict, *, beside: bool = False) -> str:
+    """What reads a field, in words. beside: name the components that must be chosen beside those, too."""
+    of = f"{slot} {', '.join(owners)}" if slot else "training" if "rows" in when else "every run"
+    others = [f"{other} {' or '.join(names)}" for other, names in when.items() if other != "rows"]
+    return f"{of} with {' and '.join(others)}" if beside and others else of

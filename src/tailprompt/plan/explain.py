@@ -1,91 +1,170 @@
-"""Why a run has its settings: each one's value, the layer and file it is from, and what reads it."""
+"""Why a run has its settings: the value of each, the layer and file that set it, and what reads it."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import shutil
+import textwrap
 from collections.abc import Iterable
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 
-from tailprompt.components.resolve import documented, readers
+from tailprompt.components.declare import settings_of
+from tailprompt.components.resolve import documented, parts, read_by, readers
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json
+from tailprompt.plan import asked
+from tailprompt.plan.agreement import differing, same_start
+from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
 from tailprompt.plan.points import Point
-from tailprompt.plan.settings import NAME, Resolved, resolved
+from tailprompt.plan.settings import NAME, Resolved, resolved, settings
 
-HEADER = ("setting", "value", "from", "read by")
+WIDEST = 28  # characters of a column; a longer cell moves the rest of its line
+SHORT = 40  # characters of a value beside another
 
 
 def explain(config: dict, layers: Iterable[tuple[str, dict]], point: Point, root: Path = Path(".")) -> str:
-    """A line for each setting of a run; where the run exists, what its run.json says otherwise.
+    """A line for each setting of a run, by what reads it; then in what the run on disk, if any, differs.
 
-    layers: (file, what it says), as `config.layers_of` reads them. root: the project's folder.
+    layers: (file, content), as `config.layers_of` returns them. root: the project's folder.
     """
-    found, layers = resolved(config, point), list(layers)
-    rows = [
-        (key, shown(value), whence(found, key, layers, point), reader(found, key))
-        for key, value in found.settings.items()
+    run, layers = resolved(config, point), list(layers)
+    lines = [
+        (reader(run, key), (key, shown(value), *whence(run, key, layers, point)))
+        for key, value in run.settings.items()
     ]
-    folder = root / "results" / config["scale"] / "runs" / point.path
-    return "\n".join([*aligned([HEADER, *rows]), "", *differences(folder, found.settings)])
+    header = ("setting", "value", "layer", "where")
+    return "\n".join([*sections("read by", header, lines), "", *state(config, point, root)])
 
 
 def every_setting() -> str:
-    """A line for each setting that some component reads: who reads it, its default, its meaning."""
-    header = ("component", "setting", "default", "meaning")
-    return "\n".join(aligned([header, *(tuple(row.values()) for row in documented())]))
+    """A line for each setting that some component reads, by what reads it: its default and its meaning."""
+    lines = [
+        (row["read by"], (row["setting"], row["default"] or "must be given", row["meaning"]))
+        for row in documented()
+    ]
+    width = shutil.get_terminal_size((110, 0)).columns
+    return "\n".join(sections("read by", ("setting", "default", "meaning"), lines, width=width))
+
+
+def sections(
+    title: str, header: tuple[str, ...], lines: list[tuple[str, tuple[str, ...]]], *, width: int | None = None
+) -> list[str]:
+    """Rows of columns under the names that they come with; each name once, in the order of its first row."""
+    order = list(dict.fromkeys(name for name, _ in lines))
+    lines = sorted(lines, key=lambda line: order.index(line[0]))
+    first, *rows = aligned([header, *(row for _, row in lines)], width=width)
+    pairs = zip((name for name, _ in lines), rows, strict=True)
+    found = [f"  {line}" for line in first]
+    for name, group in groupby(pairs, key=lambda pair: pair[0]):
+        found += ["", f"{title} {name}", *(f"  {line}" for _, row in group for line in row)]
+    return found
 
 
 def shown(value) -> str:
-    """A value as YAML and the name of a method have it."""
+    """A value as it is written in YAML and in the name of a method."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def whence(found: Resolved, key: str, layers: list[tuple[str, dict]], point: Point) -> str:
-    """The layer that gives a setting and its file, or the component whose default it is."""
-    layer = found.origins.get(key)
+def whence(run: Resolved, key: str, layers: list[tuple[str, dict]], point: Point) -> tuple[str, str]:
+    """The layer that sets a key, and where it stands; of a default where its component declares it."""
+    layer = run.origins[key]
     if layer is None:
-        return "default"
-    name = key if key in layer.values else key.rpartition(".")[2]
+        return "default", declared_at(run, key)
     if layer.place == NAME:
-        return f"name of the method ({point.method})"
-    place = layer.place_of(name)
-    return f"{layer.name} ({origin(layers, list(place))}: {'.'.join(place)})"
+        return layer.name, point.method
+    name = key if key in layer.values else key.rpartition(".")[2]
+    place = list(layer.place_of(name))
+    file = origin(layers, place)
+    return layer.name, f"{file}: {'.'.join(place[:-1] if place[-1] == name else place)}"
 
 
-def reader(found: Resolved, key: str) -> str:
+def declared_at(run: Resolved, key: str) -> str:
+    """The file and line in which a component of the run declares a key."""
+    slot, _, name = key.rpartition(".")
+    owners = [part for part in parts(run.run) if any(each.name == name for each in settings_of(type(part)))]
+    owner = type(min(owners, key=lambda part: part.name != run.settings.get(slot)))
+    lines, first = source(owner)
+    line = next(number for number, text in enumerate(lines) if text.strip().startswith(f"{name}:"))
+    return f"src/{owner.__module__.replace('.', '/')}.py:{first + line}"
+
+
+@cache
+def source(component: type) -> tuple[list[str], int]:
+    """The lines of a component's declaration, and the number of the first."""
+    return inspect.getsourcelines(component)
+
+
+def reader(run: Resolved, key: str) -> str:
     """The components of the run that read a setting."""
-    chosen = {name: found.settings.get(name) for name in found.settings}
-    names = []
-    for slot, owner, each in readers(key):
-        if not slot or chosen.get(slot) == owner:
-            names.append(f"{slot} {owner}" if slot else "every run" if not each.when else "training")
-    return ", ".join(dict.fromkeys(names))
+    there = [place for place in readers(key) if not place[0] or run.settings.get(place[0]) == place[1]]
+    return " and ".join(dict.fromkeys(read_by(slot, [owner], each.when) for slot, owner, each in there))
 
 
-def differences(folder: Path, settings: dict) -> list[str]:
-    """What a run that is there was told otherwise."""
+def state(config: dict, point: Point, root: Path) -> list[str]:
+    """Whether a run is planned and was made, and in what the one on disk differs from what is asked now."""
+    runs = root / "results" / config["scale"] / "runs"
+    folder = runs / point.path
+    planned = point in all_points(config)
+    unplanned = [] if planned else [f"No table or figure of scale {config['scale']} takes this run."]
     if not (folder / "run.json").is_file():
-        return [f"{folder} is not there yet."]
-    told = read_json(folder / "run.json", "settings")["settings"]
-    keys = sorted({key for key in told.keys() | settings.keys() if told.get(key) != settings.get(key)})
-    extra = {"features", "vectors"}
-    rows = [(key, shown(told.get(key)), shown(settings.get(key))) for key in keys if key not in extra]
-    if not rows:
-        return [f"{folder} was trained with these settings."]
-    return [f"{folder} was trained otherwise:", "", *aligned([("setting", "then", "now"), *rows])]
+        return [*unplanned, f"{folder} is not there yet."]
+    record = read_json(folder / "run.json", "settings", "extras", "backbone")
+    weights = asked.weights(config, point.backbone, root)
+    wanted = asked.asked(config, point, settings(config, point), weights, root)
+    return [*unplanned, *differences(record, wanted, folder, runs)]
 
 
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines of columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+def differences(record: dict, wanted: dict, folder: Path, runs: Path) -> list[str]:
+    """In what the run in `folder` is not what is asked now. record: its run.json. runs: the scale's."""
+    rows = [
+        (key.removeprefix("settings."), cut(at(record, key)), cut(at(wanted, key)))
+        for key in differing(record, wanted)
     ]
+    if rows:
+        table = [line for row in aligned([("", "then", "now"), *rows]) for line in row]
+        return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
+    first = (wanted["start"] or {}).get("run")
+    if first and not same_start(record, runs / first):
+        return [f"{folder} began from {runs / first}, which has other weights now."]
+    return [f"{folder} was trained with these settings."]
+
+
+def at(about: dict, key: str):
+    """The value of a key of `differing` in run.json, or in what is asked."""
+    name, _, inner = key.partition(".")
+    found = about.get(name)
+    return (found or {}).get(inner) if inner else found
+
+
+def cut(value) -> str:
+    """A value, at most SHORT characters of it."""
+    text = shown(value)
+    return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def aligned(rows: list[tuple[str, ...]], *, width: int | None = None) -> list[list[str]]:
+    """Rows as lines with aligned columns; the last column is wrapped so that a line has at most `width`."""
+    columns = list(zip(*rows, strict=True))[:-1]
+    widths = [max(len(cell) for cell in column if len(cell) <= WIDEST) for column in columns]
+    start = sum(widths) + 2 * len(widths)
+    found = []
+    for *cells, last in rows:
+        before = "".join(f"{cell:{size}}  " for cell, size in zip(cells, widths, strict=True))
+        room = max(20, width - start - 2) if width else None
+        first, *more = (textwrap.wrap(last, room) if room else [last]) or [""]
+        found.append([f"{before}{first}".rstrip(), *(" " * start + line for line in more)])
+    return found
 
 
 def point_at(path: str) -> tuple[str | None, Point]:
-    """The scale, where it is named, and the point of `results/<scale>/runs/<point>` or of a point alone."""
+    """The scale and point of `results/<scale>/runs/<point>`; a point alone gives no scale.
+
+    Raises BadInput for any other path.
+    """
     words = Path(path).parts
     if "runs" in words:
         at = len(words) - 1 - words[::-1].index("runs")

@@ -1,8 +1,8 @@
 """A run is a point, `protocol/backbone/dataset/method/seed`: how it and the names in it are written.
 
-`name@key=value,key=value` is a point of a
-sweep over a method's settings or a data set's cut. Values are read as JSON, else as a word. Names become
-folders, so a value is plain: letters, digits and . _ + -.
+`name@key=value,key=value` is a point of a sweep over a method's settings or a data set's cut; `slot.key`
+speaks to one component. Values are read as JSON, else as a word. Names become folders, so a value is plain:
+letters, digits and . _ + -.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tailprompt.errors import BadInput
 
-CHANGE = re.compile(r"([A-Za-z_]+)=([A-Za-z0-9._+-]+)")
+CHANGE = re.compile(r"([A-Za-z_]+\.)?[A-Za-z_]+=[A-Za-z0-9._+-]+")  # key=value or slot.key=value
 LONGEST = 200  # characters of a name: file systems take 255, and endings follow
 
 

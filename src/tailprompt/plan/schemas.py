@@ -67,8 +67,8 @@ def settings_schema() -> dict:
     `method` is what a method's row may hold, `shared` what a protocol, a backbone or a data set may.
     """
     properties = property_schema()
-    of_data = sorted({each.name for _, _, each in every(Run) if each.of_data})
-    data = f"{', '.join(of_data)} stands in a data set's row"
+    of_data = {(slot, each.name) for slot, _, each in every(Run) if each.of_data}
+    data = f"{', '.join(sorted({key for _, key in of_data}))} stands in a data set's row"
     in_place = f"{data}, features and vectors follow from tables and figures"
     row = {
         "title": {"type": "string"},
@@ -78,7 +78,8 @@ def settings_schema() -> dict:
             "description": "the end of a key of the protocol's backbones, as lm for en-lm",
         },
     }
-    elsewhere = [*of_data, "features", "vectors"]
+    named_so = sorted({name for slot, key in of_data for name in (key, f"{slot}.{key}")})
+    elsewhere = [*named_so, "features", "vectors"]
     method = {"not": {"enum": elsewhere}, "description": f"a setting of a method: {in_place}"}
     shared = {
         "not": {"enum": [*row, "start", *elsewhere]},

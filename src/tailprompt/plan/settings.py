@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tailprompt.components.declare import ABSENT
-from tailprompt.components.resolve import composed, flat, keys, where_read
+from tailprompt.components.resolve import composed, flat, given_to, keys, names, readers, where_read
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
@@ -58,27 +58,25 @@ def resolved(config: dict, point: Point) -> Resolved:
     dataset = dataset_row(config, point.dataset)
     layers = layers_of(config, point, dataset)
     origins: dict[tuple[str, str], Layer | None] = {}
+    trains = "trained_on" not in dataset
 
     def lookup(slot: str, key: str):
         origins[slot, key], given = found(layers, slot, key)
         if key == "start":
+            if not trains:
+                origins[slot, key] = layers[0]
             return starting(config, point)
         if given is ABSENT and key in ("template", "max_length"):
             raise lacking(config, dataset, key)
         return words(given, dataset, layers) if key == "template" else given
 
-    trains = "trained_on" not in dataset
     try:
         run, told = composed(lookup, reads=kind_of(dataset), trains=trains)
     except BadInput as wrong:
         raise BadInput(f"{point.method} on {point.dataset} under {point.protocol}: {wrong}") from None
     if trains:
         check_read(layers, told, point, kind_of(dataset))
-    named_so = flat(told)
-    by_name = {
-        name: origins[place] for place in told for name in (place[1], ".".join(place)) if name in named_so
-    }
-    return Resolved(run, named_so, by_name)
+    return Resolved(run, flat(told), {name: origins[place] for place, name in names(told).items()})
 
 
 def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
@@ -103,11 +101,11 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
 
 
 def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, object]:
-    """The last layer that gives a key, and its value; slot.key speaks to one component, key to all."""
+    """The last layer that gives a component's key, and its value."""
     for layer in reversed(layers):
-        for name in (f"{slot}.{key}", key):
-            if name in layer.values:
-                return layer, layer.values[name]
+        given = given_to(layer.values, slot, key)
+        if given is not ABSENT:
+            return layer, given
     return None, ABSENT
 
 
@@ -115,7 +113,7 @@ def data_layer(config: dict, row: dict) -> Layer:
     """What a data set's row says of its texts; a template or length that it leaves out is its language's."""
     place, language = ("datasets", row["name"]), row["language"]
     if kind_of(row) == "image":
-        return Layer("data set", place, {})
+        return Layer("data set", place, {}, elsewhere={"start": (*place, "trained_on")})
     stated = {key: row[key] for key in ("template", "max_length", "verbalizer") if row.get(key) is not None}
     usual = config["languages"].get(language, {})
     template = "template_with_pair" if form_of(row) == "spc" else "template"
@@ -150,7 +148,7 @@ def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: 
         if not idle:
             continue
         key = idle[0]
-        if key in named_after or key.rpartition(".")[2] not in keys():
+        if key in named_after or not readers(key):
             raise BadInput(f"'{point.method}': no setting {known(idle)}; known: {known(keys())}")
         where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
         what = f"data set '{point.dataset}' is {reads}"

@@ -50,17 +50,29 @@ def about_size(model: Model) -> dict[str, int]:
     }
 
 
-def about_training(progress: Progress, run: Run, dev: dict[str, float], tau: float) -> dict:
-    """What run.json says of training and of what was chosen. dev: the scores on it."""
+def about_training(
+    progress: Progress, run: Run, dev: dict[str, float], tau: float, start: Path | None
+) -> dict:
+    """What run.json says of training and of what was chosen.
+
+    dev: the scores on it. start: the folder of the run that it begins from.
+    """
     return {
         "steps": progress.step,
         "best_step": progress.best_step,
-        "selection_split": "none" if run.select == "last" else "dev",
+        "selection_split": selection_split(run, start),
         "dev": dev,
         "tau": tau,
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
     }
+
+
+def selection_split(run: Run, start: Path | None) -> str:
+    """The split that chose the weights; a data set for test alone has those of the run that it evaluates."""
+    if run.training is None and start:
+        return read_json(start / "run.json", "selection_split")["selection_split"]
+    return "none" if run.select == "last" else "dev"
 
 
 def about_cards(backbone: Backbone | VisionBackbone) -> dict:
