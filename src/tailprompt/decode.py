@@ -28,9 +28,8 @@ from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, pictures, preflight
 from tailprompt.data import table as data
-from tailprompt.data.listings import CONTENT
-from tailprompt.data.readers import few, others
-from tailprompt.errors import BadInput, named, stage
+from tailprompt.data.listings import CONTENT, others
+from tailprompt.errors import BadInput, few, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none

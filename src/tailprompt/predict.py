@@ -28,10 +28,12 @@ from tqdm import tqdm
 from tailprompt import decode
 from tailprompt.components.resolve import run_of
 from tailprompt.data import checks, listings
+from tailprompt.data.columns import CHOICES, listed, offered, strings
+from tailprompt.data.listings import others
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.preflight import places
-from tailprompt.data.readers import CHOICES, PLACE, few, listed, offered, others, rows, strings
-from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.data.readers import PLACE, rows
+from tailprompt.errors import BadInput, few, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import free
 from tailprompt.inputs.examples import examples_of, word_ids
