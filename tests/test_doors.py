@@ -1,4 +1,7 @@
-"""Who may import whom: packages open to those named beside them; whatever plans or reports knows no torch."""
+"""Who may import whom: packages open to those named beside them; whatever plans or reports knows no torch.
+
+And how large a module may be.
+"""
 
 import ast
 import subprocess
@@ -8,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tailprompt.__main__ import STAGES
 from tailprompt.plan.dependencies import imported, sources
 
 PACKAGE = Path("src/tailprompt")
@@ -26,6 +30,7 @@ SHARED = {"__init__", "errors", "files", "gpus"}
 MODULES = sorted(
     str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
 )
+LINES = 300  # of a module, at the most
 HEAVY = {"torch", "transformers", "timm", "torchvision", "safetensors.torch"}
 
 
@@ -57,6 +62,17 @@ def test_doors_lead_round_no_circle():
     while done := {room for room in left if not open_to[room] & left}:
         left -= done
     assert not left, f"{', '.join(sorted(left))} import each other"
+
+
+def test_the_root_holds_the_stages_only():
+    beside = SHARED | {"__main__", "annotate"}  # annotate is a stage of the workflow that no person calls
+    assert {name for name in MODULES if "." not in name} == {*STAGES} | beside
+
+
+def test_no_module_is_over_300_lines():
+    files = {name: PACKAGE / f"{name.replace('.', '/')}.py" for name in MODULES}
+    lines = {name: len(file.read_text("utf-8").splitlines()) for name, file in files.items()}
+    assert not {name: number for name, number in lines.items() if number > LINES}
 
 
 @pytest.mark.parametrize(
