@@ -23,8 +23,8 @@ from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.data.columns import CHOICES
-from tailprompt.data.new_rows import HINT, columns_of, decoded, read
-from tailprompt.data.readers import PLACE, rows
+from tailprompt.data.new_rows import columns_of, decoded, read
+from tailprompt.data.readers import PLACE, header
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import free
@@ -149,7 +149,7 @@ def check_out(out: Path, columns: tuple[str, ...]) -> None:
     columns: those that this stage adds, of which the first two suffice (there may be two classes only).
     """
     try:
-        ours = not out.is_file() or {*columns[:2]} <= {*rows(out, "utf-8", hint=HINT)}
+        ours = not out.is_file() or {*columns[:2]} <= {*header(out)}
     except BadInput:
         ours = False
     if not ours:

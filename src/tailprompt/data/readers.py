@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from tailprompt.errors import BadInput, few, known, named
-from tailprompt.files import reading
+from tailprompt.files import json_object, reading
 
 PLACE = "file:line"  # the column with the place of each row
 
@@ -39,6 +39,16 @@ def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
     if not len(table):
         raise BadInput(f"{path} has no rows")
     return table
+
+
+def header(path: Path) -> list[str]:
+    """The columns of a CSV, TSV, JSON Lines or Parquet file in UTF-8, of which no more is read.
+
+    Columns of JSON Lines are those of the first object. Raises BadInput where none can be read.
+    """
+    read = named(HEADERS, path.suffix[1:].lower(), f"file format of {path},")
+    with reading(path):
+        return read(path)
 
 
 def plain(path: Path) -> bytes:
@@ -195,10 +205,27 @@ def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 
+def first_fields(path: Path, separator: str) -> list[str]:
+    """The fields of the first row of a CSV or TSV file."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file, delimiter=separator), [])
+
+
+def first_keys(path: Path) -> list[str]:
+    """The keys of the first object of a JSON Lines file."""
+    with open(path, encoding="utf-8-sig") as file:
+        return list(json_object(file.readline(), path))
+
+
 SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
 READERS = {
     **{kind: partial(read_separated, separator=mark) for kind, mark in SEPARATORS.items()},
     "json": read_json,
     "jsonl": read_json,
     "parquet": read_parquet,
+}
+HEADERS = {
+    **{kind: partial(first_fields, separator=mark) for kind, mark in SEPARATORS.items()},
+    "jsonl": first_keys,
+    "parquet": lambda path: pq.read_schema(path).names,
 }
