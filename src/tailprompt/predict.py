@@ -37,6 +37,7 @@ from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
 from tailprompt.training.precision import PRECISIONS
+from tailprompt.training.record import finished
 
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 
@@ -73,26 +74,17 @@ def apply(
 
 def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
-    try:
+    with finished(run):
         needed = ("settings", "backbone", "words", "classes", "tau", "data", "tuned", "point")
         about = read_json(run / "run.json", *needed)
         told = run_of(keyed(about["settings"], "its settings"))
         images = told.input.reads == "image"
         words = about["classes"] if told.head.name == "verbalizer" else ()
-        for key, names in {
-            "data": ["pair"],
-            "backbone": ["family"],
-            "words": words,
-            "point": ["method"],
-        }.items():
+        parts = {"data": ["pair"], "backbone": ["family"], "words": words, "point": ["method"]}
+        for key, names in parts.items():
             keyed(about[key], f"its {key}", *names)
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
-    except BadInput as error:
-        raise BadInput(
-            f"{run} is not the folder of a finished run ({error}); such are "
-            "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
-        ) from None
     there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
     wanted = ["path"] if images else [key for key, held in there.items() if held]
     return {**about, "images": images, "wanted": wanted, "task": recorded(about["data"])}

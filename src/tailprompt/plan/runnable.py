@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -13,10 +12,12 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
-from tailprompt.files import keyed, read_json, reading
+from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
+from tailprompt.model.adapter_config import stated
 from tailprompt.plan import blocks
+from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, is_table
@@ -159,15 +160,9 @@ def check_letters(run: Run, words: Path | None, where: str) -> None:
     if not has_choices(shown):
         return
     try:
-        letters_of(run.input.language, classes_in(words) if words else 0, "the classes")
+        letters_of(run.input.language, len(read_words(words)) - 1 if words else 0, "the classes")
     except BadInput as wrong:
         raise BadInput(f"{where} template '{shown}': {wrong}") from None
-
-
-def classes_in(words: Path) -> int:
-    """How many classes a verbalizer's file has."""
-    with reading(words), open(words, encoding="utf-8-sig", newline="") as file:
-        return sum(1 for cells in csv.reader(file) if cells) - 1
 
 
 def check_start(config: dict, point: Point) -> None:
@@ -214,20 +209,10 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
     """
     if run.tuner.name != "soft_prompt":
         raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
-    for file in ("adapter_config.json", "adapter_model.safetensors"):
-        if not (folder / file).is_file():
-            raise BadInput(f"{where} {folder} has no {file}; name a folder in peft's format")
-    stated = read_json(folder / "adapter_config.json", "peft_type", "num_virtual_tokens")
-    wanted = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": run.tuner.length}
-    width = shape.get("hidden_size", shape.get("d_model"))
-    if width and stated.get("token_dim"):
-        wanted["token_dim"] = width
-    for key, value in wanted.items():
-        if stated[key] != value:
-            raise BadInput(
-                f"{where} {folder} has {key} {stated[key]!r}, not {value!r}; a run begins from a prompt of "
-                "peft's PROMPT_TUNING, as long as its tuner's length and as wide as its backbone"
-            )
+    try:
+        stated(folder, length=run.tuner.length, width=shape.get("hidden_size", shape.get("d_model")))
+    except BadInput as wrong:
+        raise BadInput(f"{where} {wrong}") from None
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
