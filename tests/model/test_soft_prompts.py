@@ -201,7 +201,7 @@ def test_text_and_prompt_share_the_positions():
     backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
     with pytest.raises(
         BadInput,
-        match="max_length 510 is more than the 505 positions .* lower it, or the length of the prompt",
+        match="max_length 510 is more than the 505 positions .* lower it, or length",
     ):
         encode_rows(TABLE, backbone, told(max_length=510), words=WORDS)
 
