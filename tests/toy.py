@@ -9,7 +9,8 @@ import pandas as pd
 import torch
 from conftest import ROW
 
-from tailprompt.components.resolve import completed
+from tailprompt.components.declare import ABSENT
+from tailprompt.components.resolve import composed, flat
 from tailprompt.data import table as data
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
@@ -65,7 +66,8 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", **changes) 
     if "{" not in (name := merged.get("template", "{")):
         known = name != "as_released"
         merged["template"] = template_named(name, merged["language"], form) if known else given["template"]
-    made = completed(merged, reads=reads)
+    given = lambda slot, key: merged.get(f"{slot}.{key}", merged.get(key, ABSENT))  # noqa: E731
+    made = flat(composed(given, reads=reads)[1])
     assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
     return made | {key: changes[key] for key in changes.keys() - asked.keys()}
 

@@ -74,12 +74,6 @@ def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in named_so}
 
 
-def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
-    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
-    lookup = lambda slot, key: given.get(f"{slot}.{key}", given.get(key, ABSENT))  # noqa: E731
-    return flat(composed(lookup, reads=reads, trains=trains)[1])
-
-
 def run_of(settings: dict) -> Run:
     """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
 

@@ -115,7 +115,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     if "random" in row:
         model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
     else:
-        model = pretrained(AutoModelForMaskedLM, row, where, pinned)
+        model = pretrained(AutoModelForMaskedLM, where, pinned)
     if model.base_model_prefix != row["family"]:
         raise other_family(where, model.base_model_prefix, row)
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
@@ -140,7 +140,7 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     if "random" in row:
         model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
     else:
-        model = pretrained(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
+        model = pretrained(AutoModelForSeq2SeqLM, where, pinned, **placed(row, where, pinned))
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
     if row.get("checkpointing"):  # named gradient_ in older transformers
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)

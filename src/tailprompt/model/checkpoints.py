@@ -39,7 +39,7 @@ def unavailable(row: dict, error: Exception) -> BadInput:
     )
 
 
-def pretrained(kind, row: dict, where: str, pinned: dict, **placed) -> nn.Module:
+def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
     """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
     told = {"dtype": torch.float32, **pinned, **placed}
     model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)

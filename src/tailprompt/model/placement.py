@@ -22,7 +22,7 @@ def placed(row: dict, where: str, pinned: dict) -> dict:
         return {"dtype": dtype, "device_map": "meta"}
     if "device_map" not in row or row["device"] == "cpu":
         return {"dtype": dtype}
-    empty = pretrained(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
+    empty = pretrained(AutoModelForSeq2SeqLM, where, pinned, dtype=dtype, device_map="meta")
     return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
 
 
