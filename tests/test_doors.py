@@ -87,6 +87,11 @@ def test_only_training_knows_torch(stage):
             assert not heavy or "safetensors.numpy" in heavy, f"{file} imports {', '.join(heavy)}"
 
 
+def test_only_figures_import_seaborn():
+    files = [file for file in PACKAGE.rglob("*.py") if ["seaborn"] in statements(str(file))]
+    assert files and {file.parent.name for file in files} == {"figures"}
+
+
 def test_the_plan_reads_names_of_metrics_without_the_tasks_that_compute_them():
     assert not {file for file in sources("tailprompt.plan.schemas") if file.endswith("tasks/task.py")}
 
