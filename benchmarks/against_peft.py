@@ -11,10 +11,7 @@ Needs peft and accelerate, which Trainer asks for, and the demo's data (`make de
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import statistics
+from functools import partial
 
 import torch
 import trainer
@@ -79,12 +76,8 @@ def pefts(rows, classes: int, batch: int, device: torch.device) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--turns", type=int, default=3)
+    parser = trainer.options(__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -93,22 +86,8 @@ def main() -> None:
     dataset = next(point.dataset for point in blocks.all_points(config) if point.protocol == "glee")
     table, classes = data.read(f"results/demo/data/{dataset}.parquet")
     rows = table[table["split"] == "train"].head(options.steps * options.batch)
-    times = {"ours": [], "peft": []}
-    for turn in range(options.turns + 1):  # the first warms up
-        for name, run in (("ours", ours), ("peft", pefts)):
-            seconds = run(rows, len(classes), options.batch, device)
-            times[name] += [seconds] if turn else []
-    speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
-    where = (
-        torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
-    )
-    print(
-        json.dumps(
-            {"device": where, "threads": options.threads, "torch": torch.__version__, "seconds": times}
-        )
-    )
-    print(f"ours {speed['ours']:.1f} examples/s, peft {speed['peft']:.1f} examples/s")
-    print(f"ratio {speed['ours'] / speed['peft']:.2f} (ours over peft)")
+    runs = [partial(run, rows, len(classes), options.batch, device) for run in (ours, pefts)]
+    trainer.compare(*runs, "peft", examples=len(rows), turns=options.turns, device=options.device)
 
 
 if __name__ == "__main__":

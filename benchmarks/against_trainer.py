@@ -10,10 +10,7 @@ Needs accelerate, which Trainer asks for.
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import statistics
+from functools import partial
 
 import torch
 import trainer
@@ -57,11 +54,7 @@ def trainers(rows, classes: int, row: dict, told: Run, device: torch.device) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--threads", type=int, default=1)
+    parser = trainer.options(__doc__.splitlines()[0])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -71,22 +64,8 @@ def main() -> None:
     told, row = resolved(config, point).run, config["backbones"][point.backbone]
     table, classes = data.read(f"results/demo/data/{point.dataset}.parquet")
     rows = table[table["split"] == "train"].head(options.steps * told.training.batch)
-    times = {"ours": [], "trainer": []}
-    for turn in range(options.turns + 1):  # the first warms up
-        for name, run in (("ours", ours), ("trainer", trainers)):
-            seconds = run(rows, len(classes), row, told, device)
-            times[name] += [seconds] if turn else []
-    speed = {name: len(rows) / statistics.median(values) for name, values in times.items()}
-    where = (
-        torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
-    )
-    print(
-        json.dumps(
-            {"device": where, "threads": options.threads, "torch": torch.__version__, "seconds": times}
-        )
-    )
-    print(f"ours {speed['ours']:.1f} examples/s, Trainer {speed['trainer']:.1f} examples/s")
-    print(f"ratio {speed['ours'] / speed['trainer']:.2f} (ours over Trainer)")
+    runs = [partial(run, rows, len(classes), row, told, device) for run in (ours, trainers)]
+    trainer.compare(*runs, "Trainer", examples=len(rows), turns=options.turns, device=options.device)
 
 
 if __name__ == "__main__":

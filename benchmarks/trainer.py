@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import platform
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -65,6 +69,39 @@ def seconds(
         trainer.train()
         synchronize(device)
         return time.perf_counter() - begun
+
+
+def options(says: str) -> argparse.ArgumentParser:
+    """The options of a comparison."""
+    parser = argparse.ArgumentParser(description=says)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--threads", type=int, default=1)
+    return parser
+
+
+def compare(
+    ours: Callable[[], float],
+    theirs: Callable[[], float],
+    name: str,
+    *,
+    examples: int,
+    turns: int,
+    device: str,
+) -> None:
+    """Print the speed of two runs in turn, each of which gives its seconds for `examples`."""
+    times = {"ours": [], name: []}
+    for turn in range(turns + 1):  # the first warms up
+        for which, run in zip(times, (ours, theirs), strict=True):
+            seconds = run()
+            times[which] += [seconds] if turn else []
+    mine, other = (examples / statistics.median(values) for values in times.values())
+    where = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
+    told = {"device": where, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    print(json.dumps({**told, "seconds": times}))
+    print(f"ours {mine:.1f} examples/s, {name} {other:.1f} examples/s")
+    print(f"ratio {mine / other:.2f} (ours over {name})")
 
 
 def synchronize(device: torch.device) -> None:

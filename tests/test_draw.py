@@ -2,6 +2,7 @@
 
 import made_up
 import numpy as np
+import pandas as pd
 import pytest
 from blocks import block, results
 from scales import scale
@@ -101,11 +102,11 @@ def test_chinese_classes_go_by_their_id():
 
 def test_bins_hold_about_as_many_classes_and_ties_stay_together():
     counts = np.array([1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 256], float)
-    centres, means = binned(counts, np.arange(12.0))
+    centres, means = binned(pd.DataFrame({"count": counts, "value": np.arange(12.0)})).to_numpy().T
     assert centres[0] == pytest.approx(1.0) and means[0] == 1.5
     assert list(centres) == sorted(centres)
 
 
 def test_one_class_makes_one_bin():
-    centres, means = binned(np.array([5.0]), np.array([40.0]))
+    centres, means = binned(pd.DataFrame({"count": [5.0], "value": [40.0]})).to_numpy().T
     assert centres == pytest.approx([5.0]) and means == pytest.approx([40.0])

@@ -14,6 +14,7 @@ import toy_images
 from PIL import ExifTags, Image
 
 from tailprompt import predict
+from tailprompt.data.new_rows import rows_of
 from tailprompt.errors import BadInput
 from tailprompt.tasks.classification import CLASSIFICATION
 
@@ -69,11 +70,11 @@ def test_a_runs_own_test_images_get_the_predictions_it_stored(runs, pictures, tm
 
 def test_files_of_a_folder_that_are_no_images_are_counted(pictures, capsys):
     (pictures / "ring/phone.heic").touch()
-    table = predict.rows_of(pictures, "utf-8", images=True)
+    table = rows_of(pictures, "utf-8", images=True)
     (pictures / "ring/phone.heic").unlink()
     assert not table.path.str.contains("heic").any()
     assert "other files skipped: .heic 1; images end in" in capsys.readouterr().err
-    predict.rows_of(pictures, "utf-8", images=True)
+    rows_of(pictures, "utf-8", images=True)
     assert not capsys.readouterr().err
 
 

@@ -22,7 +22,8 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.train import choose_tau, point_at, scorer_of
+from tailprompt.train import point_at
+from tailprompt.training.selection import choose_tau, scorer_of
 
 CPU = torch.device("cpu")
 

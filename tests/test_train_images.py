@@ -20,7 +20,7 @@ from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.model import backbones
-from tailprompt.train import check_dev
+from tailprompt.training.selection import check_dev
 
 HEAD = {"head.predictor.weight", "class_vectors"}
 GROUPS = {"body.prompts", "body.groups.pool", "body.groups.keys"}

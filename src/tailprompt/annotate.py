@@ -17,10 +17,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tailprompt import files
 from tailprompt.data import download as sources
-from tailprompt.data.readers import few
 from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
-from tailprompt.errors import BadInput, stage
+from tailprompt.errors import BadInput, few, stage
 from tailprompt.gpus import free
 
 BATCH, LENGTH = 128, 256  # texts, tokens of a text as released

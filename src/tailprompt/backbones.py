@@ -13,7 +13,8 @@ import torch
 
 from tailprompt.errors import stage
 from tailprompt.files import json_object, sha256, write_json
-from tailprompt.model.backbones import CPU, load, source, unavailable
+from tailprompt.model.backbones import CPU, load
+from tailprompt.model.checkpoints import source, unavailable
 from tailprompt.model.folder import FILES, files_in
 
 

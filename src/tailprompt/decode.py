@@ -11,31 +11,24 @@ anything is trained on it.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import os
-import shutil
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from tqdm import tqdm
 
 from tailprompt import files
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
-from tailprompt.data import listings, pictures, preflight
+from tailprompt.data import listings, preflight
 from tailprompt.data import table as data
-from tailprompt.data.listings import CONTENT
-from tailprompt.data.readers import few, others
+from tailprompt.data.listings import CONTENT, others
+from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.errors import BadInput, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
 UPRIGHT = ("image_folder", "image_lists")  # loaders whose images are turned as their EXIF says, unless told
-TOGETHER = 4096  # images that wait for a thread
 
 
 def decode(
@@ -71,59 +64,6 @@ def decode(
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
         data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
     return about
-
-
-def check_space(out: Path, size: int) -> None:
-    """Raise BadInput where `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
-    folder = next(path for path in out.absolute().parents if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if size > free:
-        raise BadInput(
-            f"{out}: its images take {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB left; "
-            "make room, or keep fewer pixels (side)"
-        )
-
-
-def filled(
-    pixels: np.ndarray, contents: list, options: dict, threads: int, name: str
-) -> list[tuple[str, str] | Exception | None]:
-    """Decode into `pixels`; returns of each image the digest of its pixels and its mode, or what failed.
-
-    None is a file that is not there. PIL lets threads run beside each other while it decodes.
-    """
-    work, done = partial(place, pixels, contents, options), []
-    with (
-        ThreadPoolExecutor(threads) as pool,
-        tqdm(desc=name, total=len(contents), unit=" images", mininterval=2) as bar,
-    ):
-        for start in range(0, len(contents), TOGETHER):
-            done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
-            bar.update(len(done) - bar.n)
-    return done
-
-
-def place(
-    pixels: np.ndarray, contents: list, options: dict, number: int
-) -> tuple[str, str] | Exception | None:
-    """Decode one image into its row."""
-    content = contents[number]
-    if isinstance(content, Path) and not os.path.isfile(content):
-        return None
-    try:
-        pixels[number], mode = pictures.decoded(content, **options)
-    except Exception as error:  # each format has exceptions of its own
-        return error
-    return hashlib.blake2b(pixels[number], digest_size=8).hexdigest(), mode
-
-
-def damaged(table: pd.DataFrame, done: list) -> list[str]:
-    """A clause about the images that cannot be decoded."""
-    bad = [
-        f"{name} ({' '.join(str(error).split())})"
-        for name, error in zip(map(listings.printable, table["id"]), done, strict=True)
-        if isinstance(error, Exception)
-    ]
-    return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []
 
 
 def root_of(row: dict, data_dir: Path | None) -> Path | None:

@@ -23,6 +23,11 @@ def known(names: Iterable[str]) -> str:
     return ", ".join(sorted(map(str, names))) or "none"
 
 
+def few(items: list, shown: int = 5) -> str:
+    """The first items, as a message shows them."""
+    return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
+
+
 def stage(main: Callable[[], None]) -> None:
     """Run the `main` of a stage: bad input ends in one line and exit status 2, not in a traceback.
 

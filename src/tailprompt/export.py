@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
 from tailprompt.model import adapter
+from tailprompt.training.record import finished
 
 
 def export(run: Path, folder: Path) -> None:
@@ -20,12 +21,12 @@ def export(run: Path, folder: Path) -> None:
 
     Raises BadInput for a folder that holds anything, and for a run that trained no prompt or has not ended.
     """
-    if not (run / "run.json").is_file():
-        raise BadInput(f"{run} is not the folder of a finished run: it has no run.json")
+    with finished(run):
+        about = read_json(run / "run.json", "settings", "backbone")
+        settings = keyed(about["settings"], "its settings", "tuner")
+        row = keyed(about["backbone"], "its backbone", "family")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise BadInput(f"{folder} is there and not empty; name another folder for the adapter")
-    about = read_json(run / "run.json", "settings", "backbone")
-    settings = keyed(about["settings"], f"settings of {run}", "tuner")
     if settings["tuner"] != "soft_prompt":
         raise BadInput(
             f"{run} has tuner: {settings['tuner']}; only runs with tuner: soft_prompt can be exported"
@@ -33,9 +34,7 @@ def export(run: Path, folder: Path) -> None:
     path = run / "weights.safetensors"
     with reading(path):
         prompt = named(load_file(path), "body.prompts", f"tensor in {path},")
-    adapter.write(
-        folder, settings["prompt_scale"] * prompt, keyed(about["backbone"], "its backbone", "family")
-    )
+    adapter.write(folder, settings["prompt_scale"] * prompt, row)
 
 
 def main() -> None:

@@ -9,29 +9,23 @@ options, rows have options too, and the prediction is the letter of one.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from tailprompt import decode
 from tailprompt.components.resolve import run_of
-from tailprompt.data import checks, listings
-from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.preflight import places
-from tailprompt.data.readers import CHOICES, PLACE, few, listed, offered, others, rows, strings
-from tailprompt.errors import BadInput, known, named, stage
+from tailprompt.data.columns import CHOICES
+from tailprompt.data.new_rows import columns_of, decoded, read
+from tailprompt.data.readers import PLACE, header
+from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import free
 from tailprompt.inputs.examples import examples_of, word_ids
@@ -43,9 +37,9 @@ from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
 from tailprompt.training.precision import PRECISIONS
+from tailprompt.training.record import finished
 
 CHUNK = 8192  # rows in memory as tokens or pixels at once
-HINT = "state its encoding with --encoding"
 
 
 def apply(
@@ -80,117 +74,20 @@ def apply(
 
 def record(run: Path) -> dict:
     """What prediction needs of the run.json in a run's folder; raises BadInput where it is not one."""
-    try:
+    with finished(run):
         needed = ("settings", "backbone", "words", "classes", "tau", "data", "tuned", "point")
         about = read_json(run / "run.json", *needed)
         told = run_of(keyed(about["settings"], "its settings"))
         images = told.input.reads == "image"
         words = about["classes"] if told.head.name == "verbalizer" else ()
-        for key, names in {
-            "data": ["pair"],
-            "backbone": ["family"],
-            "words": words,
-            "point": ["method"],
-        }.items():
+        parts = {"data": ["pair"], "backbone": ["family"], "words": words, "point": ["method"]}
+        for key, names in parts.items():
             keyed(about[key], f"its {key}", *names)
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
-    except BadInput as error:
-        raise BadInput(
-            f"{run} is not the folder of a finished run ({error}); such are "
-            "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
-        ) from None
     there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
     wanted = ["path"] if images else [key for key, held in there.items() if held]
     return {**about, "images": images, "wanted": wanted, "task": recorded(about["data"])}
-
-
-def columns_of(
-    about: dict, run: Path, given: dict[str, str | list[str] | None]
-) -> dict[str, str | list[str]]:
-    """The columns to read, by what is in them; raises BadInput where one is given that the run has not."""
-    wanted = about["wanted"]
-    if surplus := [f"--{key}" for key, name in given.items() if name and key not in wanted]:
-        kinds = {"path": "images", "text": "single texts"}
-        kind = kinds[wanted[0]] if len(wanted) == 1 else f"rows of {' and '.join(wanted)}"
-        raise BadInput(f"{run} was trained on {kind}; leave out {known(surplus)}")
-    return {key: given[key] or key for key in wanted}
-
-
-def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
-    """The rows of a file; of images also those of a folder, or one alone, by path."""
-    if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = listings.images(file) if file.is_dir() else listings.readable([file])
-        skipped = others(listings.skipped(file, found))
-        if not found:
-            raise BadInput(
-                f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"
-            )
-        if skipped:
-            print(f"{file}: {skipped}; images end in {known(ENDINGS)}", file=sys.stderr)
-        return pd.DataFrame({"path": [str(path) for path in found]})
-    if not file.is_file():
-        raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
-    return rows(file, encoding, hint=HINT)
-
-
-def cells(table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path) -> pd.DataFrame:
-    """Columns under their keys, each cell as text, choices as a list of texts.
-
-    Raises BadInput for a column or cell that is not there.
-    """
-    for key, names in columns.items():
-        if absent := [name for name in listed(names) if name not in table]:
-            have = known(set(table) - {PLACE})
-            hint = "the columns of the options, or the one of lists," if key == CHOICES else "the right one"
-            raise BadInput(f"{path} has no column '{absent[0]}'; it has: {have}; name {hint} with --{key}")
-    out = strings(table, {key: name for key, name in columns.items() if key != CHOICES}, path)
-    return out.assign(**{CHOICES: offered(table, columns[CHOICES], path)}) if CHOICES in columns else out
-
-
-def texts_of(
-    table: pd.DataFrame, columns: dict[str, str | list[str]], path: Path, classes: int
-) -> pd.DataFrame:
-    """What `encode_rows` reads. classes: of the run, more than which no row may have options.
-
-    Raises BadInput for an option that is empty, or stands twice in its row: its letter would say nothing.
-    """
-    texts = cells(table, columns, path)
-    checks.texts(texts, str(path), options=classes)
-    if CHOICES in texts:
-        checks.options(texts, str(path))
-    return texts.assign(label=0, id=texts[PLACE])
-
-
-def images_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """What `view_rows` reads, and the files. Paths in a list begin at the list's folder."""
-    if PLACE in table:
-        paths = cells(table, columns, path).rename(columns={"path": "id"})
-        files = [path.parent / name for name in paths["id"]]
-    else:
-        paths = table.rename(columns={"path": "id"})
-        files = [Path(name) for name in paths["id"]]
-    return paths.assign(label=0, image=range(len(paths)), file=files)
-
-
-@contextmanager
-def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[Path]:
-    """An array of the images' pixels beside `out`, as long as it is needed. how: side, fit and border.
-
-    Raises BadInput with all files that are absent or broken.
-    """
-    with TemporaryDirectory(prefix=".", dir=out.parent) as folder:
-        array, side = Path(folder, "images.npy"), how["side"]
-        decode.check_space(array, len(images) * side**2 * 3)
-        pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
-        done = decode.filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
-        named_so = images.assign(id=places(images))
-        absent = list(named_so["id"][[found is None for found in done]])
-        wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []
-        if wrong := wrong + decode.damaged(named_so, done):
-            raise BadInput(f"{file}: {'; '.join(wrong)}")
-        pixels.flush()
-        yield array
 
 
 def with_predictions(
@@ -199,20 +96,6 @@ def with_predictions(
     """The table's own columns, then what the task shows of each row. examples: what `apply` took."""
     made = task.shown(logits.float().numpy(), examples, classes)
     return table.drop(columns=PLACE, errors="ignore").assign(**made)
-
-
-def read(
-    about: dict, run: Path, file: Path, given: dict[str, str | list[str] | None], encoding: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of a file as they are, and as `apply` takes them. given: columns, by what is in them."""
-    columns = columns_of(about, run, given)
-    table = rows_of(file, encoding, images=about["images"])
-    taken = [name for name in about["task"].shown_as if name in table]
-    if taken:
-        raise BadInput(f"{file} has a column {known(taken)} already; rename it")
-    if about["images"]:
-        return table, images_of(table, columns, file)
-    return table, texts_of(table, columns, file, len(about["classes"]))
 
 
 def predict_file(
@@ -238,7 +121,9 @@ def predict_file(
     check_place(about, run)
     options = choices[0] if choices and len(choices) == 1 else choices
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
-    table, examples = read(about, run, file, given, encoding)
+    columns = columns_of(about["wanted"], given, run)
+    taken, classes = about["task"].shown_as, len(about["classes"])
+    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes)
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
@@ -256,7 +141,7 @@ def check_out(out: Path, columns: tuple[str, ...]) -> None:
     columns: those that this stage adds, of which the first two suffice (there may be two classes only).
     """
     try:
-        ours = not out.is_file() or {*columns[:2]} <= {*rows(out, "utf-8", hint=HINT)}
+        ours = not out.is_file() or {*columns[:2]} <= {*header(out)}
     except BadInput:
         ours = False
     if not ours:

@@ -11,28 +11,23 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from tailprompt.components.resolve import run_of, values
+from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
-from tailprompt.components.training import Training
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, class_words
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import free
-from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
-from tailprompt.model.compose import Model, compose, rescaled
+from tailprompt.model.compose import Model, compose
 from tailprompt.model.weights import (
     file_of,
     learns_whole,
@@ -45,11 +40,8 @@ from tailprompt.plan.agreement import read_asked
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import TASKS, told
-from tailprompt.tasks.task import Task, watched
-from tailprompt.training.batches import of_outputs, predict, sampled
-from tailprompt.training.loop import Schedule, fit
-from tailprompt.training.objective import objective
-from tailprompt.training.optimizers import OPTIMIZERS
+from tailprompt.training.batches import predict
+from tailprompt.training.fitting import fit_model
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -57,14 +49,9 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
-from tailprompt.training.precision import set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
-from tailprompt.training.samplers import SAMPLERS
-from tailprompt.training.schedules import SCHEDULES
-from tailprompt.training.state import Progress
-
-Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
+from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
 
 
 def train(root: Path, point: Point, asked: dict, device: torch.device, start: Path | None) -> None:
@@ -88,7 +75,15 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
     progress = fit_model(
-        model, splits, prepared.classes, run, point, folder, scorer, key=json.dumps(same, sort_keys=True)
+        model,
+        splits,
+        prepared.classes,
+        run,
+        scorer,
+        seed=point.seed,
+        state=folder / "state.pt",
+        key=json.dumps(same, sort_keys=True),
+        label=f"{point.dataset} {point.method} {point.seed}",
     )
     logits, tau = predicted(model, splits, run, scorer)
     prompts = chosen_prompts(model, splits, run)
@@ -122,15 +117,6 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
     prepared = Prepared(path, table, classes, words)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
-
-
-def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
-    """Raise BadInput where something is to be chosen on dev, and cannot be. rows: of each split of `path`."""
-    select = run.select
-    if len(run.tau) > 1 and (select == "last" or not rows["dev"]):
-        raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
-    if rows["train"] and not rows["dev"] and select != "last":
-        raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
 
 
 def begun_model(
@@ -182,101 +168,6 @@ def start_from_means(model: Model, examples: Images) -> None:
     vectors = model.head.class_vectors()
     for label in labels.unique().tolist():
         vectors[label] = torch.nn.functional.normalize(features[labels == label].mean(0), dim=0)
-
-
-def fit_model(
-    model: Model,
-    splits: dict[str, Examples | Images],
-    classes: list[str],
-    run: Run,
-    point: Point,
-    folder: Path,
-    scorer: Scorer,
-    *,
-    key: str,
-) -> Progress:
-    """Run the loop with the run's loss and sampler. key: what a state must say to be gone on from.
-
-    A data set for test alone evaluates the run it starts from.
-    """
-    if not len(splits["train"]):
-        return Progress()
-    told = run.training
-    others = getattr(run.head, "decoding", None) == "open"  # one column more, of no class
-    counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
-    sampler = SAMPLERS[told.sampler.name]
-    cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
-    set_precision(run.precision)
-    return fit(
-        model,
-        sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=point.seed),
-        of_outputs(cost, device=splits["train"].labels.device, precision=run.precision),
-        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer),
-        schedule_of(told, run.select),
-        state=folder / "state.pt",
-        key=key,
-        label=f"{point.dataset} {point.method} {point.seed}",
-    )
-
-
-def keys_of(run: Run) -> dict:
-    """What the loss is told of the keys of group prompts, if the run has some."""
-    if run.tuner.name != "group_prompts":
-        return {}
-    return {"key_weight": run.tuner.key_weight, "key_scaled": run.tuner.key_scaled}
-
-
-def schedule_of(told: Training, select: str) -> Schedule:
-    """How a run is trained; optimizer and rate take the keys of their components."""
-    return Schedule(
-        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
-        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
-        lr=told.lr,
-        epochs=told.epochs,
-        patience=told.patience,
-        clip=told.clip,
-        evaluate_every=told.evaluate_every,
-        select=select,
-        check_each_step=True,
-    )
-
-
-def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
-    """The scores on dev, where it has examples."""
-    return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
-
-
-def predicted(
-    model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
-) -> tuple[dict[str, Tensor], float]:
-    """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
-    logits = {
-        split: predict(model, splits[split], precision=run.precision)
-        for split in ("dev", "test")
-        if len(splits[split])
-    }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, scorer)
-    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
-
-
-def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
-    """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
-    if len(run.tau) == 1:
-        return run.tau[0]
-    scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
-    return run.tau[int(np.argmax(scores))]
-
-
-def scorer_of(task: Task, classes: list[str]) -> Scorer:
-    """What gives the scores of logits and labels that training watches on dev."""
-    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
-
-
-def dev_scores(
-    logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
-) -> dict[str, float]:
-    """The scores on dev, where there is one."""
-    return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
 
 def repeatable(threads: int) -> None:

@@ -104,7 +104,7 @@ def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
     for taken in (run, tmp_path):
         with pytest.raises(BadInput, match="is there and not empty; name another folder"):
             export(run, taken)
-    with pytest.raises(BadInput, match="is not the folder of a finished run: it has no run.json"):
+    with pytest.raises(BadInput, match="is not the folder of a finished run .*run.json"):
         export(tmp_path, tmp_path / "adapter")
     assert not (tmp_path / "adapter").exists()
 
@@ -134,5 +134,5 @@ def test_what_is_no_such_adapter_is_refused(tmp_path):
             toy.run(tmp_path, "cls-tanh", seed=3, start=tmp_path / "adapter", **changes)
     config = tmp_path / "adapter/adapter_config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"peft_type": "LORA"}))
-    with pytest.raises(BadInput, match="adapter of peft's LORA; only PROMPT_TUNING"):
+    with pytest.raises(BadInput, match="has peft_type 'LORA', not 'PROMPT_TUNING'; "):
         adapter.read(tmp_path / "adapter")

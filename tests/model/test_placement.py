@@ -19,8 +19,9 @@ from tailprompt.model import backbones, placement
 from tailprompt.model.compose import compose
 from tailprompt.plan.points import Point
 from tailprompt.predict import predict_file
-from tailprompt.train import schedule_of, train
+from tailprompt.train import train
 from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.fitting import schedule_of
 from tailprompt.training.loop import fit
 from tailprompt.training.objective import objective
 from tailprompt.training.samplers import shuffled

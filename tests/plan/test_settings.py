@@ -628,11 +628,15 @@ def test_a_text_and_its_prompt_fit_the_positions_of_a_backbone_at_hand(
     soft, plain = at_length(paper, positions - 100, folder, **row)
     assert soft() and plain()
     soft, plain = at_length(paper, positions - 99, folder, **row)
-    said = f"backbone 'near' has {positions} positions, fewer than max_length {positions - 99} and length"
-    with pytest.raises(BadInput, match=f"^soft on rte under glee: {said} 100; lower max_length or length"):
+    said = f"max_length {positions - 99} is more than the {positions - 100} positions of backbone 'near'"
+    with pytest.raises(
+        BadInput, match=f"^soft on rte under glee: {said} beside its soft prompt; lower it, or length$"
+    ):
         soft()
     assert plain()
-    with pytest.raises(BadInput, match=f"fewer than max_length {positions + 1}; lower max_length$"):
+    with pytest.raises(
+        BadInput, match=f"max_length {positions + 1} is more than the {positions} positions .*; lower it$"
+    ):
         at_length(paper, positions + 1, folder, **row)[1]()
 
 

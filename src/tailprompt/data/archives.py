@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tailprompt import files
-from tailprompt.data.readers import few
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, few
 
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError)
 

@@ -7,8 +7,9 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.readers import CHOICES, LABEL, LETTERS, PLACE, are_texts, few
-from tailprompt.errors import BadInput, known
+from tailprompt.data.columns import CHOICES, LABEL, LETTERS, are_texts
+from tailprompt.data.readers import PLACE
+from tailprompt.errors import BadInput, few, known
 
 
 def types(table: pd.DataFrame, name: str) -> None:

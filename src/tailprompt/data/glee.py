@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.readers import LABEL, PAIR, PLACE, SPLIT, TEXT, are_texts, decoded, few, json_objects
+from tailprompt.data.columns import LABEL, PAIR, SPLIT, TEXT, are_texts
+from tailprompt.data.readers import PLACE, decoded, json_objects
 from tailprompt.data.readers import separated_lines as lines_of
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, few
 
 SEED = 1234
 

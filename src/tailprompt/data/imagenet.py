@@ -14,8 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.listings import CONTENT, Listing, folders, images, rooted
-from tailprompt.data.readers import few
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, few
 from tailprompt.files import read_json, reading
 
 

@@ -19,9 +19,10 @@ from unicodedata import category
 import numpy as np
 import pandas as pd
 
+from tailprompt.data.columns import SPLITS
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.readers import PLACE, SPLITS, decoded, few
-from tailprompt.errors import BadInput, known
+from tailprompt.data.readers import PLACE, decoded
+from tailprompt.errors import BadInput, few, known
 from tailprompt.files import reading
 
 CONTENT = "content"  # bytes, a path or pixels
@@ -163,6 +164,12 @@ def skipped(root: Path, taken: Iterable[Path]) -> dict[str, int]:
     rest = {*files(root)} - {*taken}
     endings = Counter(printable(file.suffix.lower()) or "no ending" for file in rest)
     return dict(sorted(endings.items()))
+
+
+def others(skipped: dict[str, int]) -> str:
+    """A clause about skipped files by ending, or an empty string."""
+    endings = ", ".join(f"{ending} {number:,}" for ending, number in skipped.items())
+    return f"other files skipped: {endings}" if skipped else ""
 
 
 def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:

@@ -8,21 +8,9 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from tailprompt.data import archives
-from tailprompt.data.readers import (
-    CHOICES,
-    ID,
-    LABEL,
-    LETTERS,
-    PAIR,
-    PLACE,
-    SPLIT,
-    TEXT,
-    are_texts,
-    decoded,
-    few,
-    parsed,
-)
-from tailprompt.errors import BadInput
+from tailprompt.data.columns import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT, are_texts
+from tailprompt.data.readers import PLACE, decoded, parsed
+from tailprompt.errors import BadInput, few
 
 LEAF = re.compile(r"\((\d) ([^()]+)\)")
 BRACKETS = {"-LRB-": "(", "-RRB-": ")"}

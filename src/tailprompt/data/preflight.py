@@ -9,7 +9,8 @@ import pandas as pd
 
 from tailprompt.data.checks import respelled
 from tailprompt.data.listings import CONTENT, Listing, printable
-from tailprompt.data.readers import PLACE, few
+from tailprompt.data.readers import PLACE
+from tailprompt.errors import few
 
 
 def faults(listing: Listing, row: dict) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tailprompt.data.groups import groups
-from tailprompt.data.readers import others
+from tailprompt.data.listings import others
 
 THRESHOLD, MANY, FEW = 0.65, 100, 20  # for a row that states none
 

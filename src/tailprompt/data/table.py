@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 
 from tailprompt import files
 from tailprompt.data import checks
+from tailprompt.data.columns import CHOICES, LETTERS, SPLITS, load_table, split_word
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.ppt import load_c3, load_race, load_trees
-from tailprompt.data.readers import CHOICES, LETTERS, PLACE, SPLITS, load_table, read_separated, split_word
+from tailprompt.data.readers import PLACE, read_separated
 from tailprompt.data.splits import cut, stratified
 from tailprompt.data.unlabelled import (
     load_next_sentence_choice,

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tailprompt.data.columns import ID, LABEL, SPLIT
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.data.quotas import quotas, shares_of
-from tailprompt.data.readers import ID, LABEL, SPLIT
 from tailprompt.errors import BadInput, named
 
 BLOCK = 1000  # documents

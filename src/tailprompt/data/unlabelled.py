@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.checks import refuse
+from tailprompt.data.columns import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.data.quotas import EXAMPLES, quotas
-from tailprompt.data.readers import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT
 from tailprompt.data.sentiment import ANNOTATORS, THRESHOLDS, accepted
 from tailprompt.data.units import LEAST_WORDS, Unit, collected, shortened
 from tailprompt.errors import BadInput, named

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerBase
 from tailprompt.errors import BadInput, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken, tokenize
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
+from tailprompt.model.limits import check_length
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def encode(
     prompt takes `prompt_length`. Raises BadInput for a template or options that do not fit the rows, and
     where `max_length` is more than the positions or leaves no room for texts.
     """
-    check_positions(max_length, positions, prompt_length)
+    check_length(max_length, positions, prompt_length)
     form, paired = named(LAYOUTS, input, "input"), "pair" in table
     lettered = input == "formatted" and has_choices(template)
     if input == "formatted" and paired and "choices" in table:
@@ -109,17 +110,6 @@ def encode(
     if not lettered:
         return examples
     return replace(examples, options=torch.tensor([len(given) for given in options], dtype=torch.long))
-
-
-def check_positions(max_length: int, positions: int | float, prompt_length: int) -> None:
-    """Raise BadInput where a text, and the soft prompt before it, may have more tokens than positions."""
-    left = positions - prompt_length
-    if max_length > left:
-        beside, other = (" beside its soft prompt", ", or length") if prompt_length else ("", "")
-        raise BadInput(
-            f"max_length {max_length} is more than the {left} positions of the backbone{beside}; "
-            f"lower it{other}"
-        )
 
 
 def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:

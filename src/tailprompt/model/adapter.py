@@ -9,23 +9,19 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from tailprompt.errors import BadInput, named
-from tailprompt.files import read_json, reading, write_json
+from tailprompt.files import reading, write_json
+from tailprompt.model.adapter_config import CONFIG, KIND, WEIGHTS, stated
 from tailprompt.model.tensors import write_tensors
 
-CONFIG, WEIGHTS, TENSOR = "adapter_config.json", "adapter_model.safetensors", "prompt_embeddings"
+TENSOR = "prompt_embeddings"
 TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE_EXTRACTION"}
-
-
-def is_adapter(folder: Path) -> bool:
-    """Whether a folder is peft's, not a run's."""
-    return (folder / CONFIG).is_file()
 
 
 def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -> None:
     """Save a prompt, in the space of input embeddings. backbone: the row it is of, with family."""
     length, width = prompt.shape
     config = {
-        "peft_type": "PROMPT_TUNING",
+        "peft_type": KIND,
         "task_type": named(TASKS, backbone["family"], "family with prompt tuning in peft"),
         "base_model_name_or_path": backbone.get("path", backbone.get("hub")),
         "revision": backbone.get("revision"),
@@ -45,12 +41,7 @@ def read(folder: Path) -> Float[Tensor, "length width"]:
     peft keeps as many rows for a decoder, which prompt tuning does not read. Raises BadInput for another kind
     of adapter.
     """
-    config = read_json(folder / CONFIG, "peft_type")
-    if config["peft_type"] != "PROMPT_TUNING":
-        raise BadInput(
-            f"{folder} is an adapter of peft's {config['peft_type']}; only PROMPT_TUNING can be read"
-        )
-    length, path = config.get("num_virtual_tokens"), folder / WEIGHTS
+    length, path = stated(folder)["num_virtual_tokens"], folder / WEIGHTS
     with reading(path):
         tensor = named(load_file(path), TENSOR, f"tensor in {path},")
     if type(length) is not int or not 0 < length <= len(tensor):

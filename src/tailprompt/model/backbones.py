@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -17,15 +16,14 @@ from transformers import (
     AutoTokenizer,
     PreTrainedTokenizerBase,
 )
-from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named
-from tailprompt.model.folder import FILES
-from tailprompt.model.placement import over_cards
+from tailprompt.model.checkpoints import check_vocabulary, drawn, pretrained, source, unavailable
+from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.placement import placed
 
 CPU = torch.device("cpu")
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -55,40 +53,6 @@ class Backbone:
     def norm(self) -> nn.LayerNorm:
         """The pretrained layer norm of the masked-language-model head."""
         return self.transform[-1]
-
-
-class EncoderDecoder(nn.Module):
-    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
-
-    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
-    output are on the first.
-    """
-
-    def __init__(self, model: nn.Module, sentinel: int):
-        super().__init__()
-        self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
-        self.spread = hasattr(model, "hf_device_map")
-        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
-        asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
-        self.register_buffer("asked", asked, persistent=False)
-
-    def _apply(self, fn, recurse=True):
-        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
-
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.encoder.get_input_embeddings()
-
-    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
-        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
-        inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
-        read = self.encoder(**inputs).last_hidden_state
-        hidden = self.decoder(
-            input_ids=self.asked.expand(len(read), -1),
-            encoder_hidden_states=read,
-            encoder_attention_mask=attention_mask,
-            use_cache=False,
-        ).last_hidden_state
-        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))
 
 
 @dataclass(frozen=True)
@@ -136,7 +100,7 @@ def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
     transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()  # what it would tell in a page, `read` says in a sentence
+    transformers_logging.set_verbosity_error()  # `pretrained` says in a sentence what it would tell in a page
     try:
         return read_family({**row, "device": device.type, "learns": learns}, where, pinned)
     except BadInput:
@@ -151,7 +115,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     if "random" in row:
         model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
     else:
-        model = read(AutoModelForMaskedLM, row, where, pinned)
+        model = pretrained(AutoModelForMaskedLM, where, pinned)
     if model.base_model_prefix != row["family"]:
         raise other_family(where, model.base_model_prefix, row)
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
@@ -176,7 +140,7 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     if "random" in row:
         model = drawn(AutoModelForSeq2SeqLM, where, pinned, row["random"])
     else:
-        model = read(AutoModelForSeq2SeqLM, row, where, pinned, **placed(row, where, pinned))
+        model = pretrained(AutoModelForSeq2SeqLM, where, pinned, **placed(row, where, pinned))
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
     if row.get("checkpointing"):  # named gradient_ in older transformers
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
@@ -186,18 +150,6 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     width, factor = model.config.d_model, model.config.initializer_factor
     places = getattr(model, "hf_device_map", None)
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
-
-
-def placed(row: dict, where: str, pinned: dict) -> dict:
-    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
-    stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
-    dtype = torch.float32 if row["learns"] else stated
-    if row["device"] == "meta":
-        return {"dtype": dtype, "device_map": "meta"}
-    if "device_map" not in row or row["device"] == "cpu":
-        return {"dtype": dtype}
-    empty = read(AutoModelForSeq2SeqLM, row, where, pinned, dtype=dtype, device_map="meta")
-    return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
 
 
 def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -261,74 +213,6 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
     return BadInput(
         f"backbone {where} is of the family '{found}', but its row says family: {row['family']}; "
         f"known: {known(FAMILIES)}"
-    )
-
-
-def read(kind, row: dict, where: str, pinned: dict, **placed) -> nn.Module:
-    """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
-    told = {"dtype": torch.float32, **pinned, **placed}
-    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
-    misshapen = [name for name, *_ in found["mismatched_keys"]]
-    absent = sorted([*found["missing_keys"], *misshapen])
-    if absent:
-        raise BadInput(
-            f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
-            f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
-            "take a whole checkpoint"
-        )
-    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
-    if surplus:
-        raise BadInput(
-            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
-            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
-        )
-    return model
-
-
-def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
-    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
-    vocabulary = tokenizer.get_vocab()
-    if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
-        raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
-    if max(vocabulary.values()) >= embeddings:
-        raise BadInput(
-            f"backbone {where}: its tokenizer gives token ids up to {max(vocabulary.values())}, but its "
-            f"weights have {embeddings} embeddings; take the tokenizer of the same model"
-        )
-
-
-def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
-    """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
-    config = AutoConfig.from_pretrained(where, **pinned, **changes)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return kind.from_config(config, dtype=torch.float32)
-
-
-def source(row: dict) -> tuple[str, dict]:
-    """Folder or hub id, and the pinned revision, for `from_pretrained`."""
-    if "path" not in row and not {"hub", "revision"} <= set(row):
-        raise BadInput("a backbone's row needs path, or hub and revision")
-    if "path" in row:
-        needed = FILES[: 2 if row["family"] == "vit" else 3]
-        missing = [file for file in needed if not (Path(row["path"]) / file).is_file()]
-        if missing:
-            needs = ", ".join(needed)
-            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
-        return row["path"], {}
-    return row["hub"], {"revision": row["revision"]}
-
-
-def unavailable(row: dict, error: Exception) -> BadInput:
-    """What to do about a backbone that cannot be had."""
-    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    if "path" in row:
-        return BadInput(f"backbone folder {row['path']} cannot be read ({reason})")
-    if not isinstance(error, OSError):
-        return BadInput(f"backbone {row['hub']} at revision {row['revision']} cannot be read ({reason})")
-    return BadInput(
-        f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor could "
-        f"be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
     )
 
 

@@ -1,8 +1,21 @@
-"""What a ViT of some shape can be told; standard library only, so that the plan asks too."""
+"""What a backbone of some shape can be told; standard library only, so that the plan asks too."""
 
 from __future__ import annotations
 
 from tailprompt.errors import BadInput
+
+
+def check_length(
+    max_length: int, positions: int | float, prompt_length: int, *, backbone: str = "the backbone"
+) -> None:
+    """Raise BadInput where texts, and the soft prompt before them, may have more tokens than positions."""
+    left = positions - prompt_length
+    if max_length > left:
+        beside, other = (" beside its soft prompt", ", or length") if prompt_length else ("", "")
+        raise BadInput(
+            f"max_length {max_length} is more than the {left} positions of {backbone}{beside}; "
+            f"lower it{other}"
+        )
 
 
 def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = None) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import torch
 from torch import nn
+from transformers import AutoModelForSeq2SeqLM
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, named
+from tailprompt.model.checkpoints import pretrained
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 SHARE = 0.8  # of a card's free memory, for parameters; activations take the rest
 LEARNING = 5  # float32 copies of what AdamW tunes: itself, gradient, two moments, the best so far
+
+
+def placed(row: dict, where: str, pinned: dict) -> dict:
+    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
+    stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
+    dtype = torch.float32 if row["learns"] else stated
+    if row["device"] == "meta":
+        return {"dtype": dtype, "device_map": "meta"}
+    if "device_map" not in row or row["device"] == "cpu":
+        return {"dtype": dtype}
+    empty = pretrained(AutoModelForSeq2SeqLM, where, pinned, dtype=dtype, device_map="meta")
+    return {"dtype": dtype, "device_map": over_cards(empty, where, learns=row["learns"])}
 
 
 def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int | str]:

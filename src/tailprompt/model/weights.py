@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading
 from tailprompt.model import adapter
+from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
 
@@ -60,7 +61,7 @@ def learns_whole(model: Model) -> bool:
 
 def file_of(run: Path) -> Path:
     """Where the weights of a run, or of peft's adapter, lie."""
-    return run / (adapter.WEIGHTS if adapter.is_adapter(run) else "weights.safetensors")
+    return run / (WEIGHTS if is_adapter(run) else "weights.safetensors")
 
 
 def load_trained(
@@ -71,7 +72,7 @@ def load_trained(
     tuned: as in `held`. hint: what to do where they hold the head of a tuned network without the network.
     """
     path = file_of(run)
-    if adapter.is_adapter(run):
+    if is_adapter(run):
         load_adapter(model, run)
         return
     with reading(path):
@@ -110,4 +111,4 @@ def tuned(run: Path) -> bool:
 
     Never that of an adapter.
     """
-    return not adapter.is_adapter(run) and bool(read_json(run / "run.json", "tuned")["tuned"])
+    return not is_adapter(run) and bool(read_json(run / "run.json", "tuned")["tuned"])

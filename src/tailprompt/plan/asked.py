@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from tailprompt.files import sha256, write_json
+from tailprompt.model import adapter_config
 from tailprompt.model.folder import files_in
 from tailprompt.plan.agreement import OUTPUTS, read_words, tolerant
 from tailprompt.plan.points import Point
@@ -21,7 +22,6 @@ from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import start_of, starting
 
 EXTRAS = ("features", "vectors")  # what figures want beside predictions: a run may hold more than is asked
-ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
 
 def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Path = Path(".")) -> dict:
@@ -41,7 +41,7 @@ def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Pa
 def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict | None:
     """Where a run begins: a run, with a digest of what that is asked, or a folder, with its files' own."""
     if folder := (starting(config, point) or {}).get("folder"):
-        files = {name: sha256(root / folder / name) for name in ADAPTER}
+        files = {name: sha256(root / folder / name) for name in adapter_config.FILES}
         return {"folder": folder, "sha256": files}
     first = start_of(config, point)
     if first is None:

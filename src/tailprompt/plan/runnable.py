@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -13,10 +13,12 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
-from tailprompt.files import keyed, read_json, reading
+from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
+from tailprompt.model.adapter_config import stated
 from tailprompt.plan import blocks
+from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, is_table
@@ -78,10 +80,9 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
     run, row = asked.run, config["backbones"][point.backbone]
     check_backbone(row, point.backbone, run, root, where)
     shape = shape_of(config, row, root)
-    if run.input.reads == "image":
-        check_image_model(run, shape, row, where)
-    else:
-        check_length(run, positions_of(row["family"], shape), f"{where} backbone '{point.backbone}'")
+    with said_of(where):
+        check_shape(run, shape, row, f"backbone '{point.backbone}'")
+    if run.input.reads != "image":
         check_shown(run, dataset_row(config, point.dataset), where)
     words = getattr(run.head, "verbalizer", None)
     if words and not Path(root, words).is_file():
@@ -91,6 +92,15 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
     check_start(config, point)
     if folder := (run.start or {}).get("folder"):
         check_adapter(run, shape, Path(root, folder), where)
+
+
+@contextmanager
+def said_of(where: str) -> Iterator[None]:
+    """What is wrong is said of a place."""
+    try:
+        yield
+    except BadInput as wrong:
+        raise BadInput(f"{where} {wrong}") from None
 
 
 def check_changes(point: Point, rules) -> None:
@@ -115,24 +125,16 @@ def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str)
         raise BadInput(f"backbone '{name}': there is no folder {row['path']}; correct its path in its row")
 
 
-def check_image_model(run: Run, shape: dict, row: dict, where: str) -> None:
-    """Raise BadInput where a ViT of this shape cannot have the prompts or views of a run."""
-    size = row.get("size", shape.get("img_size"))
-    try:
+def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
+    """Raise BadInput where a backbone of this shape cannot have a run's prompts, views or lengths."""
+    if run.input.reads == "image":
+        size = row.get("size", shape.get("img_size"))
         limits.check(run.tuner, starts=run.start is not None, depth=shape.get("depth"), size=size)
         limits.check_views(run.input.views, run.input.test_zoom, size)
-    except BadInput as wrong:
-        raise BadInput(f"{where} {wrong}") from None
-
-
-def check_length(run: Run, positions: float, where: str) -> None:
-    """Raise BadInput where texts, and the soft prompt before them, may have more tokens than positions."""
-    told = {"max_length": run.input.max_length}
-    if run.tuner.name == "soft_prompt":
-        told["length"] = run.tuner.length
-    if sum(told.values()) > positions:
-        wanted = " and ".join(f"{key} {value}" for key, value in told.items())
-        raise BadInput(f"{where} has {positions} positions, fewer than {wanted}; lower {' or '.join(told)}")
+    else:
+        prompt = run.tuner.length if run.tuner.name == "soft_prompt" else 0
+        positions = positions_of(row["family"], shape)
+        limits.check_length(run.input.max_length, positions, prompt, backbone=backbone)
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
@@ -158,16 +160,8 @@ def check_letters(run: Run, words: Path | None, where: str) -> None:
     shown = run.input.template
     if not has_choices(shown):
         return
-    try:
-        letters_of(run.input.language, classes_in(words) if words else 0, "the classes")
-    except BadInput as wrong:
-        raise BadInput(f"{where} template '{shown}': {wrong}") from None
-
-
-def classes_in(words: Path) -> int:
-    """How many classes a verbalizer's file has."""
-    with reading(words), open(words, encoding="utf-8-sig", newline="") as file:
-        return sum(1 for cells in csv.reader(file) if cells) - 1
+    with said_of(f"{where} template '{shown}':"):
+        letters_of(run.input.language, len(read_words(words)) - 1 if words else 0, "the classes")
 
 
 def check_start(config: dict, point: Point) -> None:
@@ -214,20 +208,8 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
     """
     if run.tuner.name != "soft_prompt":
         raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
-    for file in ("adapter_config.json", "adapter_model.safetensors"):
-        if not (folder / file).is_file():
-            raise BadInput(f"{where} {folder} has no {file}; name a folder in peft's format")
-    stated = read_json(folder / "adapter_config.json", "peft_type", "num_virtual_tokens")
-    wanted = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": run.tuner.length}
-    width = shape.get("hidden_size", shape.get("d_model"))
-    if width and stated.get("token_dim"):
-        wanted["token_dim"] = width
-    for key, value in wanted.items():
-        if stated[key] != value:
-            raise BadInput(
-                f"{where} {folder} has {key} {stated[key]!r}, not {value!r}; a run begins from a prompt of "
-                "peft's PROMPT_TUNING, as long as its tuner's length and as wide as its backbone"
-            )
+    with said_of(where):
+        stated(folder, length=run.tuner.length, width=shape.get("hidden_size", shape.get("d_model")))
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:

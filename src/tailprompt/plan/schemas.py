@@ -17,6 +17,7 @@ from tailprompt.components.declare import every
 from tailprompt.components.resolve import property_schema
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
+from tailprompt.pretraining import shapes
 from tailprompt.tasks import metrics
 
 SCHEMAS = "workflow/schemas"  # below the project's folder
@@ -56,6 +57,7 @@ def validator(name: str, folder: str) -> Draft202012Validator:
     for schema in schemas.values():
         del schema["$schema"]  # which would choose a validator that is not ours
     schemas["settings.schema.yaml"] = settings_schema()
+    schemas["shapes.schema.yaml"] = shapes.schema()
     schemas["config.schema.yaml"]["$defs"]["metric"] = metrics.schema()
     resources = [(file, Resource.from_contents(schema, DRAFT202012)) for file, schema in schemas.items()]
     return Strict(schemas[f"{name}.schema.yaml"], registry=Registry().with_resources(resources))

@@ -14,10 +14,9 @@ import pandas as pd
 from jaxtyping import Int, UInt8
 from tqdm import tqdm
 
-from tailprompt.data.listings import CONTENT, folder_rows, skipped, table
+from tailprompt.data.listings import CONTENT, folder_rows, others, skipped, table
 from tailprompt.data.pictures import decoded
-from tailprompt.data.readers import few, others
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, few
 
 Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput
+from tailprompt.pretraining.shapes import MODELS
 
 SENTINELS = 100  # of a T5's vocabulary, each for one span of a row
-MODELS = {  # keys of `shape` for the model that a task makes
-    "masked_language_model": "BertConfig",
-    "span_corruption": "T5Config",
-    "language_model": "T5Config",
-    "classification": "VisionTransformer",
-}
-WHOLE = {  # of a model, its whole numbers from 1
-    "BertConfig": "num_hidden_layers hidden_size num_attention_heads intermediate_size "
-    "max_position_embeddings",
-    "T5Config": "d_model d_kv num_heads d_ff num_layers num_decoder_layers",
-    "VisionTransformer": "img_size patch_size embed_dim depth num_heads",
-}
-OTHER = {
-    "BertConfig": "hidden_act hidden_dropout_prob attention_probs_dropout_prob type_vocab_size "
-    "initializer_range layer_norm_eps",
-    "T5Config": "feed_forward_proj tie_word_embeddings dropout_rate layer_norm_epsilon initializer_factor "
-    "relative_attention_num_buckets relative_attention_max_distance",
-    "VisionTransformer": "drop_path_rate mlp_ratio qkv_bias init_values proj_drop_rate attn_drop_rate",
-}
 
 
 def check(recipes: dict[str, dict]) -> None:
     """Raise BadInput at the first recipe that could not be trained, one sentence with its key."""
     for name, recipe in recipes.items():
         place = f"pretraining.{name}"
-        check_shape(recipe["shape"], MODELS[recipe["task"]], f"{place}.shape")
+        check_heads(recipe["shape"], MODELS[recipe["task"]], f"{place}.shape")
         if "start" in recipe:
             check_start(recipes, name)
         if recipe["task"] == "classification":
@@ -39,17 +21,9 @@ def check(recipes: dict[str, dict]) -> None:
             check_lengths(recipe, place)
 
 
-def check_shape(shape: dict, model: str, place: str) -> None:
-    """Whether a shape names what the model has, its sizes are whole, and heads share the width."""
-    sizes, others = WHOLE[model].split(), OTHER[model].split()
-    if unknown := sorted(shape.keys() - {*sizes, *others}):
-        raise BadInput(f"{place} has {known(unknown)}, which no {model} has; known: {known(sizes + others)}")
-    for key in sizes:
-        if key in shape and not (type(shape[key]) is int and shape[key] > 0):
-            raise BadInput(f"{place}.{key} is {shape[key]!r}; it must be a whole number from 1")
-    width, heads = (
-        ("hidden_size", "num_attention_heads") if model == "BertConfig" else ("embed_dim", "num_heads")
-    )
+def check_heads(shape: dict, model: type, place: str) -> None:
+    """Whether heads share the width."""
+    width, heads = model.heads or ("", "")
     if shape.get(width, 0) % shape.get(heads, 1):
         raise BadInput(f"{place}: {width} {shape[width]} is no multiple of {heads} {shape[heads]}")
 
@@ -59,10 +33,11 @@ def check_start(recipes: dict[str, dict], name: str) -> None:
     start = recipes[name]["start"]
     if start == name or "start" in recipes[start]:
         raise BadInput(f"pretraining.{name}.start is {start}; name a recipe that has no start itself")
-    if MODELS[recipes[start]["task"]] != MODELS[recipes[name]["task"]]:
+    theirs, ours = (MODELS[recipes[each]["task"]].name for each in (start, name))
+    if theirs != ours:
         raise BadInput(
-            f"pretraining.{name}.start is {start}, a {MODELS[recipes[start]['task']]}; "
-            f"a {recipes[name]['task']} goes on from a {MODELS[recipes[name]['task']]}"
+            f"pretraining.{name}.start is {start}, a {theirs}; "
+            f"a {recipes[name]['task']} goes on from a {ours}"
         )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 
 from tailprompt.components.run import Run
 from tailprompt.data.prepared import Prepared
+from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256
 from tailprompt.inputs.encode import Examples
 from tailprompt.inputs.images import Images
@@ -79,3 +82,15 @@ def about_cards(backbone: Backbone | VisionBackbone) -> dict:
     """What run.json says of a backbone that lies over several cards: which part lies where."""
     placed = getattr(backbone, "device_map", None)
     return {"device_map": placed} if placed else {}
+
+
+@contextmanager
+def finished(run: Path) -> Iterator[None]:
+    """What a folder's run.json lacks becomes a sentence about the folder."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(
+            f"{run} is not the folder of a finished run ({error}); such are "
+            "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>"
+        ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailprompt.model.adapter_config import WEIGHTS
 from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
 from tailprompt.plan.points import Point
@@ -13,7 +14,7 @@ from tailprompt.plan.starts import starting, starts_of
 def start_weights(config: dict, point: Point) -> list[str]:
     """Weights that a run begins from, where its method has a `start`."""
     if folder := (starting(config, point) or {}).get("folder"):
-        return [f"{folder}/adapter_model.safetensors"]
+        return [f"{folder}/{WEIGHTS}"]
     nearest = starts_of(config, point)[:1]
     return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors" for start in nearest]
 

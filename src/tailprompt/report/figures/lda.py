@@ -71,7 +71,7 @@ def dots(axes: Axes, groups: dict[str, np.ndarray], spec: dict) -> None:
 def histograms(axes: Axes, groups: dict[str, np.ndarray], spec: dict) -> None:
     """All examples of two groups: they have one discriminant only."""
     for look, (name, values) in zip(style.LINES, groups.items(), strict=False):
-        line = {"color": look["color"], "linestyle": look["linestyle"], "linewidth": 1.2}
+        line = {"color": look["color"], "linestyle": (0, look["dashes"] or None), "linewidth": 1.2}
         axes.hist(values[:, 0], 40, density=True, histtype="step", label=name, **line)
     axes.set_xlabel("the discriminant of the two")
     axes.set_ylabel("density of examples")

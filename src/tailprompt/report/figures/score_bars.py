@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
+import seaborn as sns
 from matplotlib.figure import Figure
 
 from tailprompt.report import records
@@ -19,18 +19,19 @@ def score_bars(root: Path, spec: dict) -> Figure:
     _, table, _ = records.taken(root, spec)
     score = spec.get("score", SCORE)
     table = table[(table.split == "test") & (table.score == score)]
-    values = (100 * table.value).groupby([table.dataset, table.method])
-    mean, spread = values.mean(), values.std().fillna(0.0)
+    titles = style.titles(spec)
+    sets = {name: style.title(report["title"]) for name, report in reports.items()}
+    points = table.assign(
+        set=table.dataset.map(sets), title=table.method.map(titles), value=100 * table.value
+    )
     figure, (axes,) = style.panels(1, 1, 2.8)
-    width, methods = 0.8 / len(spec["methods"]), style.looks(spec)
-    for place, (method, look) in enumerate(methods):
-        keys = [(dataset, method["name"]) for dataset in reports]
-        at = np.arange(len(keys)) + (place - (len(methods) - 1) / 2) * width
-        ink = {"color": look["color"], "hatch": style.HATCHES[place], "edgecolor": style.INK}
-        bars = {**ink, "linewidth": 0.5, "capsize": 2}
-        heights, errors = ([part.get(key, np.nan) for key in keys] for part in (mean, spread))
-        axes.bar(at, heights, width, yerr=errors, label=style.title(method["title"]), **bars)
-    axes.set_xticks(range(len(reports)), labels=[style.title(report["title"]) for report in reports.values()])
+    bars = {"order": [*sets.values()], "saturation": 1, **style.looks(titles.values())}
+    ink = {"edgecolor": style.INK, "linewidth": 0.5, "err_kws": {"color": style.INK, "linewidth": 1}}
+    sns.barplot(points, x="set", y="value", errorbar="sd", capsize=0.15, ax=axes, **bars, **ink)
+    shown, _ = axes.get_legend_handles_labels()
+    for group, handle, hatch in zip(axes.containers, shown, style.HATCHES, strict=False):
+        style.plt.setp([*group, handle], hatch=hatch)
+    axes.set_xlabel("")
     axes.set_ylabel(f"test {score.partition('/')[0]}")
     if table.empty:
         style.empty(axes)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -18,41 +20,43 @@ TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
 
 def score_by_frequency(root: Path, spec: dict) -> Figure:
     """A panel for each data set, a line for each method; `metric` recall is the accuracy of a class."""
-    looks = style.looks(spec)
+    titles = style.titles(spec)
     reports = records.reports(root, spec)
     table = records.scores(records.runs(root, spec))
     metric = spec.get("metric", "f1")
     table = table[(table.split == "test") & (table.metric == metric) & table.group.str.startswith("class:")]
-    means = table.groupby(["dataset", "method", "group"]).value.mean()
+    table = table.assign(title=table.method.map(titles), value=100 * table.value)
+    means = table.groupby(["dataset", "title", "group"], as_index=False).value.mean()
     figure, axes = style.panels(len(reports), 2, 2.5, sharey=True)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
-        for method, look in looks:
-            key = (dataset, method["name"])
-            if key in means.index.droplevel("group"):
-                line(panel, means[key], report, look, style.title(method["title"]))
+        counts = pd.Series(report["counts"]["train"], [f"class:{name}" for name in report["classes"]])
+        scores = means[means.dataset == dataset]
+        draw(panel, scores.assign(count=scores.group.map(counts)).query("count > 0"), titles.values())
         finish(panel, report, TITLES[metric])
     style.legend(figure)
     return figure
 
 
-def line(axes: Axes, scores: pd.Series, report: dict, look: dict, label: str) -> None:
+def draw(axes: Axes, scores: pd.DataFrame, titles: Iterable[str]) -> None:
     """Faint dots for classes; the mean score of classes of like frequency as a line."""
-    names = [f"class:{name}" for name in report["classes"]]
-    values = 100 * scores.reindex(names).to_numpy(float)
-    counts = np.asarray(report["counts"]["train"], float)
-    kept = (counts > 0) & ~np.isnan(values)
-    centres, means = binned(counts[kept], values[kept])
-    axes.plot(counts[kept], values[kept], look["marker"], color=look["color"], ms=2.2, alpha=0.25, mew=0)
-    axes.plot(centres, means, lw=1.4, ms=4, mec="white", mew=0.4, label=label, **look)
+    if scores.empty:
+        style.empty(axes)
+        return
+    lines = scores.groupby("title")[["count", "value"]].apply(binned).reset_index()
+    places = {"x": "count", "y": "value", "ax": axes}
+    dots = {"s": 6, "alpha": 0.25, "linewidth": 0, "legend": False, **style.looks(titles, marks=True)}
+    sns.scatterplot(scores, **places, **dots)
+    line = {"linewidth": 1.4, "markersize": 4, **style.looks(titles, marks=True, dashes=True)}
+    sns.lineplot(lines, **places, **line)
 
 
-def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def binned(scores: pd.DataFrame) -> pd.DataFrame:
     """Geometric mean of counts and mean of values in bins of about as many classes; ties share a bin."""
+    counts = scores["count"].to_numpy()
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, min(BINS, len(counts)) + 1)))
     bins = np.searchsorted(edges, counts, side="right").clip(1, max(1, len(edges) - 1))
-    table = pd.DataFrame({"bin": bins, "count": np.log(counts), "value": values})
-    means = table.groupby("bin").mean()
-    return np.exp(means["count"].to_numpy()), means["value"].to_numpy()
+    means = scores.assign(count=np.log(counts)).groupby(bins).mean()
+    return means.assign(count=np.exp(means["count"]))
 
 
 def finish(axes: Axes, report: dict, title: str) -> None:
@@ -62,5 +66,3 @@ def finish(axes: Axes, report: dict, title: str) -> None:
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("training examples of the class")
     axes.set_ylabel(f"test {title}")
-    if not axes.lines:
-        style.empty(axes)

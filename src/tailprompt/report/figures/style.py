@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import matplotlib
 
@@ -21,12 +22,12 @@ HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and
 INK, FAINT = "#222222", "#999999"
 # Okabe and Ito (2008), without yellow and black, each with a line and a mark of its own.
 LINES = [
-    {"color": "#0072B2", "linestyle": "-", "marker": "o"},
-    {"color": "#D55E00", "linestyle": "--", "marker": "s"},
-    {"color": "#009E73", "linestyle": "-.", "marker": "^"},
-    {"color": "#CC79A7", "linestyle": ":", "marker": "D"},
-    {"color": "#E69F00", "linestyle": (0, (5, 1)), "marker": "v"},
-    {"color": "#56B4E9", "linestyle": (0, (3, 1, 1, 1)), "marker": "P"},
+    {"color": "#0072B2", "dashes": "", "marker": "o"},
+    {"color": "#D55E00", "dashes": (3.7, 1.6), "marker": "s"},
+    {"color": "#009E73", "dashes": (6.4, 1.6, 1, 1.6), "marker": "^"},
+    {"color": "#CC79A7", "dashes": (1, 1.6), "marker": "D"},
+    {"color": "#E69F00", "dashes": (5, 1), "marker": "v"},
+    {"color": "#56B4E9", "dashes": (3, 1, 1, 1, 1, 1), "marker": "P"},
 ]
 HATCHES = ("", "/////", ".....", "xxxxx", "-----", "|||||")  # of areas: in grey, two of the colours are alike
 SETTINGS = {
@@ -58,11 +59,26 @@ def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, li
     return figure, axes[:count]
 
 
-def looks(spec: dict) -> list[tuple[dict, dict]]:
-    """(method, line and mark) of each method of a figure's block; raises BadInput for more than there are."""
+def titles(spec: dict) -> dict[str, str]:
+    """The title of each method of a figure's block; raises BadInput for more than can be told apart."""
     if len(spec["methods"]) > len(LINES):
         raise BadInput(f"figure {spec['name']}: at most {len(LINES)} methods can be told apart")
-    return list(zip(spec["methods"], LINES, strict=False))
+    return {method["name"]: title(method["title"]) for method in spec["methods"]}
+
+
+def looks(titles: Iterable[str], *, marks: bool = False, dashes: bool = False) -> dict:
+    """What seaborn is told, so that each title of the column `title` has a colour of its own.
+
+    marks, dashes: and a mark, and a line.
+    """
+    own = dict(zip(titles, LINES, strict=False))
+    told = {"hue": "title", "hue_order": [*own], "palette": {name: own[name]["color"] for name in own}}
+    if marks:
+        found = {name: own[name]["marker"] for name in own}
+        told |= {"style": "title", "style_order": [*own], "markers": found}
+    if dashes:
+        told["dashes"] = {name: own[name]["dashes"] for name in own}
+    return told
 
 
 def counts(axis: Axis) -> None:
@@ -74,9 +90,11 @@ def counts(axis: Axis) -> None:
 
 
 def legend(figure: Figure) -> None:
-    """One legend above all panels, each entry once."""
+    """One legend above all panels in the place of their own, each entry once."""
     entries = {}
     for axes in figure.axes:
+        if own := axes.get_legend():
+            own.remove()
         handles, labels = axes.get_legend_handles_labels()
         entries |= {
             label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries

@@ -1,0 +1,136 @@
+"""Columns of any table under our own names, each cell as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.data.readers import PLACE, rows
+from tailprompt.errors import BadInput, few, known
+
+TEXT, PAIR, CHOICES, LABEL, ID, SPLIT = "text", "pair", "choices", "label", "id", "split"
+LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
+PLAIN = str, bool, int, float
+ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
+SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
+SPLITS |= {"training": "train", "testing": "test"}
+
+
+def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
+    """The rows of one file per split (`paths` by split), or of one for all (`paths["all"]`).
+
+    Returns text, label, the place of each row, and pair, choices, id and split if the row's `columns` names
+    them. The data set's row may state `header`, the columns of files without a header line, and `quotes`,
+    whether double quotes enclose fields.
+    """
+    parts = []
+    for name, path in paths.items():
+        stated = row.get("files", {}).get(name) if isinstance(row.get("files"), dict) else None
+        columns = {
+            **row.get("columns", {}),
+            **(stated.get("columns", {}) if isinstance(stated, dict) else {}),
+        }
+        given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
+        part = renamed(given, columns, path)
+        if name == "all" and SPLIT not in columns:
+            used = [name for names in columns.values() for name in listed(names)]
+            unused_splits(given.drop(columns=used, errors="ignore"), path)
+        if name != "all":
+            part[SPLIT] = name
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def form(row: dict) -> dict:
+    """The options of a data set's row for its CSV and TSV files."""
+    return {key: row[key] for key in ("header", "quotes") if key in row}
+
+
+def unused_splits(table: pd.DataFrame, path: Path) -> None:
+    """Raise BadInput for a column of splits that is not used: the rows would be split anew, at random."""
+    for name in [name for name in table if split_word(name) == SPLIT]:
+        if table[name].map(split_word).isin(list(SPLITS)).any():
+            raise BadInput(
+                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
+                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+            )
+
+
+def split_word(value) -> str:
+    """A split, or the name of its column, without surrounding blanks and in lower case."""
+    return str(value).strip().lower()
+
+
+def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
+    """The columns that `columns` maps to ours, as strings; text and label may be left to their own names."""
+    columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
+    parts = [(key, name) for key, names in columns.items() for name in listed(names)]
+    missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
+    if missing:
+        have = known(set(table) - {PLACE})
+        raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
+    plain = {key: name for key, name in columns.items() if key != CHOICES and isinstance(name, str)}
+    out = strings(table, plain, path)
+    for key in columns.keys() - plain.keys():
+        cells = offered(table, columns[key], path)
+        out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
+    return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+
+
+def listed(names: str | list[str]) -> list[str]:
+    """A name or a list of names, as a list."""
+    return [names] if isinstance(names, str) else names
+
+
+def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Series:
+    """The cells of several columns, or of one that holds lists, as lists of texts."""
+    if isinstance(names, list):
+        return strings(table, {name: name for name in names}, path)[names].apply(list, axis=1)
+    bad = ~table[names].map(are_texts)
+    if bad.any():
+        raise BadInput(
+            f"{path}: {bad.sum()} rows hold no list of texts in the column '{names}' "
+            f"({few(list(table[PLACE][bad]))}); several columns may be named instead"
+        )
+    return table[names].map(list)
+
+
+def are_texts(cell) -> bool:
+    """Whether a cell is a list of texts."""
+    return isinstance(cell, list | np.ndarray) and all(type(each) is str for each in cell)
+
+
+def lettered(label: str) -> str:
+    """The letter of an option whose place, from 0, is the label."""
+    places = {str(place): letter for place, letter in enumerate(LETTERS)}
+    return places.get(label, label)
+
+
+def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """The columns with these names, under their keys: every cell as text, with the place of each row."""
+    out = pd.DataFrame({PLACE: table[PLACE]})
+    for key, name in columns.items():
+        cells = table[name].astype(object)
+        odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
+        if key == LABEL:
+            odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
+        if odd.any():
+            kinds, places = known({type(cell).__name__ for cell in cells[odd]}), few(list(out[PLACE][odd]))
+            wanted = "whole number" if key == LABEL else "number"
+            raise BadInput(
+                f"{path}: {odd.sum()} rows hold {kinds} in the column '{name}' ({places}), where text, "
+                f"a {wanted} or a boolean is wanted"
+            )
+        out[key] = cells.map(as_text)
+    return out
+
+
+def as_text(value) -> str:
+    """A cell as text: empty for null, without decimals for whole numbers (labels read as 1.0)."""
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)

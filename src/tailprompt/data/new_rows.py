@@ -1,0 +1,121 @@
+"""Rows without labels, as `tailprompt predict` is given them: a table of texts, or images."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.data import checks, listings
+from tailprompt.data.columns import CHOICES, listed, offered, strings
+from tailprompt.data.pictures import ENDINGS
+from tailprompt.data.pixels import check_space, damaged, filled
+from tailprompt.data.preflight import places
+from tailprompt.data.readers import PLACE, rows
+from tailprompt.errors import BadInput, few, known
+
+Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
+HINT = "state its encoding with --encoding"
+
+
+def columns_of(wanted: list[str], given: dict[str, str | list[str] | None], run: Path) -> Columns:
+    """The columns to read, by what is in them; raises BadInput where one is given that the run has not."""
+    if surplus := [f"--{key}" for key, name in given.items() if name and key not in wanted]:
+        kinds = {"path": "images", "text": "single texts"}
+        kind = kinds[wanted[0]] if len(wanted) == 1 else f"rows of {' and '.join(wanted)}"
+        raise BadInput(f"{run} was trained on {kind}; leave out {known(surplus)}")
+    return {key: given[key] or key for key in wanted}
+
+
+def read(
+    file: Path, columns: Columns, *, encoding: str, taken: tuple[str, ...], options: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of a file as they are, and as a run's input takes them.
+
+    taken: names of columns that are to be added. options: the most that a row may have.
+    """
+    images = "path" in columns
+    table = rows_of(file, encoding, images=images)
+    if there := [name for name in taken if name in table]:
+        raise BadInput(f"{file} has a column {known(there)} already; rename it")
+    return table, images_of(table, columns, file) if images else texts_of(table, columns, file, options)
+
+
+def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
+    """The rows of a file; of images also those of a folder, or one alone, by path."""
+    if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
+        found = listings.images(file) if file.is_dir() else listings.readable([file])
+        skipped = listings.others(listings.skipped(file, found))
+        if not found:
+            raise BadInput(
+                f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"
+            )
+        if skipped:
+            print(f"{file}: {skipped}; images end in {known(ENDINGS)}", file=sys.stderr)
+        return pd.DataFrame({"path": [str(path) for path in found]})
+    if not file.is_file():
+        raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
+    return rows(file, encoding, hint=HINT)
+
+
+def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
+    """Columns under their keys, each cell as text, choices as a list of texts.
+
+    Raises BadInput for a column or cell that is not there.
+    """
+    for key, names in columns.items():
+        if absent := [name for name in listed(names) if name not in table]:
+            have = known(set(table) - {PLACE})
+            hint = "the columns of the options, or the one of lists," if key == CHOICES else "the right one"
+            raise BadInput(f"{path} has no column '{absent[0]}'; it has: {have}; name {hint} with --{key}")
+    out = strings(table, {key: name for key, name in columns.items() if key != CHOICES}, path)
+    return out.assign(**{CHOICES: offered(table, columns[CHOICES], path)}) if CHOICES in columns else out
+
+
+def texts_of(table: pd.DataFrame, columns: Columns, path: Path, most: int) -> pd.DataFrame:
+    """What `encode_rows` reads. most: options that a row may have.
+
+    Raises BadInput for an option that is empty, or stands twice in its row: its letter would say nothing.
+    """
+    texts = cells(table, columns, path)
+    checks.texts(texts, str(path), options=most)
+    if CHOICES in texts:
+        checks.options(texts, str(path))
+    return texts.assign(label=0, id=texts[PLACE])
+
+
+def images_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
+    """What `view_rows` reads, and the files. Paths in a list begin at the list's folder."""
+    if PLACE in table:
+        paths = cells(table, columns, path).rename(columns={"path": "id"})
+        files = [path.parent / name for name in paths["id"]]
+    else:
+        paths = table.rename(columns={"path": "id"})
+        files = [Path(name) for name in paths["id"]]
+    return paths.assign(label=0, image=range(len(paths)), file=files)
+
+
+@contextmanager
+def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[Path]:
+    """An array of the images' pixels beside `out`, as long as it is needed. how: side, fit and border.
+
+    Raises BadInput with all files that are absent or broken.
+    """
+    with TemporaryDirectory(prefix=".", dir=out.parent) as folder:
+        array, side = Path(folder, "images.npy"), how["side"]
+        check_space(array, len(images) * side**2 * 3)
+        pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
+        done = filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
+        named_so = images.assign(id=places(images))
+        absent = list(named_so["id"][[found is None for found in done]])
+        wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []
+        if wrong := wrong + damaged(named_so, done):
+            raise BadInput(f"{file}: {'; '.join(wrong)}")
+        pixels.flush()
+        yield array

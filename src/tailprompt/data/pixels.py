@@ -1,0 +1,72 @@
+"""Many image files decoded side by side into one array."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from tailprompt.data import listings, pictures
+from tailprompt.errors import BadInput, few
+
+TOGETHER = 4096  # images that wait for a thread
+
+
+def check_space(out: Path, size: int) -> None:
+    """Raise BadInput where `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
+    folder = next(path for path in out.absolute().parents if path.is_dir())
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise BadInput(
+            f"{out}: its images take {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB left; "
+            "make room, or keep fewer pixels (side)"
+        )
+
+
+def filled(
+    pixels: np.ndarray, contents: list, options: dict, threads: int, name: str
+) -> list[tuple[str, str] | Exception | None]:
+    """Decode into `pixels`; returns of each image the digest of its pixels and its mode, or what failed.
+
+    None is a file that is not there. PIL lets threads run beside each other while it decodes.
+    """
+    work, done = partial(place, pixels, contents, options), []
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        tqdm(desc=name, total=len(contents), unit=" images", mininterval=2) as bar,
+    ):
+        for start in range(0, len(contents), TOGETHER):
+            done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
+            bar.update(len(done) - bar.n)
+    return done
+
+
+def place(
+    pixels: np.ndarray, contents: list, options: dict, number: int
+) -> tuple[str, str] | Exception | None:
+    """Decode one image into its row."""
+    content = contents[number]
+    if isinstance(content, Path) and not os.path.isfile(content):
+        return None
+    try:
+        pixels[number], mode = pictures.decoded(content, **options)
+    except Exception as error:  # each format has exceptions of its own
+        return error
+    return hashlib.blake2b(pixels[number], digest_size=8).hexdigest(), mode
+
+
+def damaged(table: pd.DataFrame, done: list) -> list[str]:
+    """A clause about the images that cannot be decoded."""
+    bad = [
+        f"{name} ({' '.join(str(error).split())})"
+        for name, error in zip(map(listings.printable, table["id"]), done, strict=True)
+        if isinstance(error, Exception)
+    ]
+    return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []

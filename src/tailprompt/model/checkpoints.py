@@ -1,0 +1,80 @@
+"""A checkpoint in a folder or on the hub: where it lies, whether it is whole, and its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import AutoConfig, PreTrainedTokenizerBase
+
+from tailprompt.errors import BadInput
+from tailprompt.model.folder import FILES
+
+
+def source(row: dict) -> tuple[str, dict]:
+    """Folder or hub id, and the pinned revision, for `from_pretrained`."""
+    if "path" not in row and not {"hub", "revision"} <= set(row):
+        raise BadInput("a backbone's row needs path, or hub and revision")
+    if "path" in row:
+        needed = FILES[: 2 if row["family"] == "vit" else 3]
+        missing = [file for file in needed if not (Path(row["path"]) / file).is_file()]
+        if missing:
+            needs = ", ".join(needed)
+            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
+        return row["path"], {}
+    return row["hub"], {"revision": row["revision"]}
+
+
+def unavailable(row: dict, error: Exception) -> BadInput:
+    """What to do about a backbone that cannot be had."""
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if "path" in row:
+        return BadInput(f"backbone folder {row['path']} cannot be read ({reason})")
+    if not isinstance(error, OSError):
+        return BadInput(f"backbone {row['hub']} at revision {row['revision']} cannot be read ({reason})")
+    return BadInput(
+        f"backbone {row['hub']} at revision {row['revision']} is neither in the Hugging Face cache nor could "
+        f"be downloaded ({type(error).__name__}); fetch it on a machine with network and set HF_HOME"
+    )
+
+
+def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
+    """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
+    told = {"dtype": torch.float32, **pinned, **placed}
+    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
+    misshapen = [name for name, *_ in found["mismatched_keys"]]
+    absent = sorted([*found["missing_keys"], *misshapen])
+    if absent:
+        raise BadInput(
+            f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
+            f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
+            "take a whole checkpoint"
+        )
+    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
+    if surplus:
+        raise BadInput(
+            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
+            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
+        )
+    return model
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
+    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
+    vocabulary = tokenizer.get_vocab()
+    if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
+        raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
+    if max(vocabulary.values()) >= embeddings:
+        raise BadInput(
+            f"backbone {where}: its tokenizer gives token ids up to {max(vocabulary.values())}, but its "
+            f"weights have {embeddings} embeddings; take the tokenizer of the same model"
+        )
+
+
+def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
+    """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
+    config = AutoConfig.from_pretrained(where, **pinned, **changes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return kind.from_config(config, dtype=torch.float32)

@@ -1,0 +1,41 @@
+"""The body of a T5: what its decoder says in the place of a sentinel."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import BaseModelOutput
+
+
+class EncoderDecoder(nn.Module):
+    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
+
+    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
+    output are on the first.
+    """
+
+    def __init__(self, model: nn.Module, sentinel: int):
+        super().__init__()
+        self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.spread = hasattr(model, "hf_device_map")
+        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
+        asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
+        self.register_buffer("asked", asked, persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()
+
+    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
+        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
+        inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        read = self.encoder(**inputs).last_hidden_state
+        hidden = self.decoder(
+            input_ids=self.asked.expand(len(read), -1),
+            encoder_hidden_states=read,
+            encoder_attention_mask=attention_mask,
+            use_cache=False,
+        ).last_hidden_state
+        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))

@@ -1,0 +1,87 @@
+"""A run's components put into the loop: sampler, loss, optimizer, schedule, and the scores on dev."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from tailprompt.components.resolve import values
+from tailprompt.components.run import Run
+from tailprompt.components.training import Training
+from tailprompt.inputs.encode import Examples
+from tailprompt.inputs.images import Images
+from tailprompt.model.compose import Model
+from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.loop import Schedule, fit
+from tailprompt.training.objective import objective
+from tailprompt.training.optimizers import OPTIMIZERS
+from tailprompt.training.precision import set_precision
+from tailprompt.training.samplers import SAMPLERS
+from tailprompt.training.schedules import SCHEDULES
+from tailprompt.training.selection import Scorer
+from tailprompt.training.state import Progress
+
+
+def fit_model(
+    model: Model,
+    splits: dict[str, Examples | Images],
+    classes: list[str],
+    run: Run,
+    scorer: Scorer,
+    *,
+    seed: int,
+    state: Path,
+    key: str,
+    label: str,
+) -> Progress:
+    """Run the loop with the run's loss and sampler. Data for test alone evaluate the run they start from.
+
+    state: where a killed run left off. key: what it must say to be gone on from.
+    """
+    if not len(splits["train"]):
+        return Progress()
+    told = run.training
+    others = getattr(run.head, "decoding", None) == "open"  # one column more, of no class
+    counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
+    sampler = SAMPLERS[told.sampler.name]
+    cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
+    set_precision(run.precision)
+    return fit(
+        model,
+        sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=seed),
+        of_outputs(cost, device=splits["train"].labels.device, precision=run.precision),
+        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer),
+        schedule_of(told, run.select),
+        state=state,
+        key=key,
+        label=label,
+    )
+
+
+def keys_of(run: Run) -> dict:
+    """What the loss is told of the keys of group prompts, if the run has some."""
+    if run.tuner.name != "group_prompts":
+        return {}
+    return {"key_weight": run.tuner.key_weight, "key_scaled": run.tuner.key_scaled}
+
+
+def schedule_of(told: Training, select: str) -> Schedule:
+    """How a run is trained; optimizer and rate take the keys of their components."""
+    return Schedule(
+        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
+        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
+        lr=told.lr,
+        epochs=told.epochs,
+        patience=told.patience,
+        clip=told.clip,
+        evaluate_every=told.evaluate_every,
+        select=select,
+        check_each_step=True,
+    )
+
+
+def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
+    """The scores on dev, where it has examples."""
+    return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}

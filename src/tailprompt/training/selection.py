@@ -1,0 +1,61 @@
+"""What is chosen on dev: the step whose weights are kept, and the exponent of tau-norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from tailprompt.components.run import Run
+from tailprompt.errors import BadInput
+from tailprompt.inputs.encode import Examples
+from tailprompt.inputs.images import Images
+from tailprompt.model.compose import Model, rescaled
+from tailprompt.tasks.task import Task, watched
+from tailprompt.training.batches import predict
+
+Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
+
+
+def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
+    """Raise BadInput where something is to be chosen on dev, and cannot be. rows: of each split of `path`."""
+    select = run.select
+    if len(run.tau) > 1 and (select == "last" or not rows["dev"]):
+        raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
+    if rows["train"] and not rows["dev"] and select != "last":
+        raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
+
+
+def scorer_of(task: Task, classes: list[str]) -> Scorer:
+    """What gives the scores of logits and labels that training watches on dev."""
+    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
+
+
+def dev_scores(
+    logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
+) -> dict[str, float]:
+    """The scores on dev, where there is one."""
+    return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
+
+
+def predicted(
+    model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
+) -> tuple[dict[str, Tensor], float]:
+    """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
+    logits = {
+        split: predict(model, splits[split], precision=run.precision)
+        for split in ("dev", "test")
+        if len(splits[split])
+    }
+    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, scorer)
+    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
+
+
+def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
+    """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
+    if len(run.tau) == 1:
+        return run.tau[0]
+    scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
+    return run.tau[int(np.argmax(scores))]
