@@ -34,7 +34,7 @@ from tailprompt.errors import BadInput, named, stage
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels a side, where the row states none
 UPRIGHT = ("image_folder", "image_lists")  # loaders that rotate images by their EXIF unless the row says not
-TOGETHER = 4096  # images queued for the threads at a time
+TOGETHER = 4096  # images that wait for a thread
 
 
 def decode(
@@ -73,7 +73,7 @@ def decode(
 
 
 def check_space(out: Path, size: int) -> None:
-    """Raise BadInput if `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
+    """Raise BadInput where `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
     folder = next(path for path in out.absolute().parents if path.is_dir())
     free = shutil.disk_usage(folder).free
     if size > free:
@@ -86,9 +86,9 @@ def check_space(out: Path, size: int) -> None:
 def filled(
     pixels: np.ndarray, contents: list, options: dict, threads: int, name: str
 ) -> list[tuple[str, str] | Exception | None]:
-    """Decode into `pixels`; returns for each image the digest of its pixels and its mode, or its exception.
+    """Decode into `pixels`; returns of each image the digest of its pixels and its mode, or what failed.
 
-    A missing file gives None. PIL releases the GIL while it decodes, so threads run in parallel.
+    None is a file that is not there. PIL lets threads run beside each other while it decodes.
     """
     work, done = partial(place, pixels, contents, options), []
     with (
@@ -110,7 +110,7 @@ def place(
         return None
     try:
         pixels[number], mode = pictures.decoded(content, **options)
-    except Exception as error:  # each image format raises its own exceptions
+    except Exception as error:  # each format has exceptions of its own
         return error
     return hashlib.blake2b(pixels[number], digest_size=8).hexdigest(), mode
 

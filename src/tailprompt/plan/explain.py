@@ -1,4 +1,4 @@
-"""Why a run has its settings: each one's value, the layer and file it is from, and what reads it."""
+"""Why a run has its settings: the value of each, the layer and file that set it, and what reads it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ HEADER = ("setting", "value", "from", "read by")
 
 
 def explain(config: dict, layers: Iterable[tuple[str, dict]], point: Point, root: Path = Path(".")) -> str:
-    """A line for each setting of a run; where the run exists, what its run.json says otherwise.
+    """A line for each setting of a run; if the run exists, also the settings in which it differs.
 
-    layers: (file, what it says), as `config.layers_of` reads them. root: the project's folder.
+    layers: (file, content), as `config.layers_of` returns them. root: the project's folder.
     """
-    found, layers = resolved(config, point), list(layers)
+    run, layers = resolved(config, point), list(layers)
     rows = [
-        (key, shown(value), whence(found, key, layers, point), reader(found, key))
-        for key, value in found.settings.items()
+        (key, shown(value), whence(run, key, layers, point), reader(run, key))
+        for key, value in run.settings.items()
     ]
     folder = root / "results" / config["scale"] / "runs" / point.path
-    return "\n".join([*aligned([HEADER, *rows]), "", *differences(folder, found.settings)])
+    return "\n".join([*aligned([HEADER, *rows]), "", *differences(folder, run.settings)])
 
 
 def every_setting() -> str:
-    """A line for each setting that some component reads: who reads it, its default, its meaning."""
+    """A line for each setting of each component, with its default and its meaning."""
     header = ("component", "setting", "default", "meaning")
     return "\n".join(aligned([header, *(tuple(row.values()) for row in documented())]))
 
 
 def shown(value) -> str:
-    """A value as YAML and the name of a method have it."""
+    """A value as it is written in YAML and in the name of a method."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def whence(found: Resolved, key: str, layers: list[tuple[str, dict]], point: Point) -> str:
-    """The layer that gives a setting and its file, or the component whose default it is."""
-    layer = found.origins.get(key)
+def whence(run: Resolved, key: str, layers: list[tuple[str, dict]], point: Point) -> str:
+    """The layer that sets a key, with its file, or `default`."""
+    layer = run.origins.get(key)
     if layer is None:
         return "default"
     name = key if key in layer.values else key.rpartition(".")[2]
@@ -53,9 +53,9 @@ def whence(found: Resolved, key: str, layers: list[tuple[str, dict]], point: Poi
     return f"{layer.name} ({origin(layers, list(place))}: {'.'.join(place)})"
 
 
-def reader(found: Resolved, key: str) -> str:
+def reader(run: Resolved, key: str) -> str:
     """The components of the run that read a setting."""
-    chosen = {name: found.settings.get(name) for name in found.settings}
+    chosen = {name: run.settings.get(name) for name in run.settings}
     names = []
     for slot, owner, each in readers(key):
         if not slot or chosen.get(slot) == owner:
@@ -64,20 +64,20 @@ def reader(found: Resolved, key: str) -> str:
 
 
 def differences(folder: Path, settings: dict) -> list[str]:
-    """What a run that is there was told otherwise."""
+    """The settings in which a run that exists differs from what is asked now."""
     if not (folder / "run.json").is_file():
         return [f"{folder} is not there yet."]
-    told = read_json(folder / "run.json", "settings")["settings"]
-    keys = sorted({key for key in told.keys() | settings.keys() if told.get(key) != settings.get(key)})
+    then = read_json(folder / "run.json", "settings")["settings"]
+    keys = sorted({key for key in then.keys() | settings.keys() if then.get(key) != settings.get(key)})
     extra = {"features", "vectors"}
-    rows = [(key, shown(told.get(key)), shown(settings.get(key))) for key in keys if key not in extra]
+    rows = [(key, shown(then.get(key)), shown(settings.get(key))) for key in keys if key not in extra]
     if not rows:
         return [f"{folder} was trained with these settings."]
     return [f"{folder} was trained otherwise:", "", *aligned([("setting", "then", "now"), *rows])]
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines of columns."""
+    """Rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -85,7 +85,10 @@ def aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def point_at(path: str) -> tuple[str | None, Point]:
-    """The scale, where it is named, and the point of `results/<scale>/runs/<point>` or of a point alone."""
+    """The scale and point of `results/<scale>/runs/<point>`; a point alone gives no scale.
+
+    Raises BadInput for any other path.
+    """
     words = Path(path).parts
     if "runs" in words:
         at = len(words) - 1 - words[::-1].index("runs")
