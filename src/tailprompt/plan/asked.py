@@ -42,7 +42,7 @@ def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Pa
 
 
 def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict | None:
-    """Where a run begins: a run with a digest of what is asked of it, or a folder with digests of its files."""
+    """Where a run begins: a run with a digest of what is asked of it, or a folder with its digests."""
     if folder := (starting(config, point) or {}).get("folder"):
         files = {name: sha256(root / folder / name) for name in ADAPTER}
         return {"folder": folder, "sha256": files}

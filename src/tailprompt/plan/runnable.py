@@ -240,7 +240,7 @@ def shape_of(config: dict, row: dict, root: str | Path) -> dict:
 
 @cache
 def stated_shape(file: Path) -> dict:
-    """The content of a config.json of transformers or timm; empty if it cannot be read (loading reports it)."""
+    """The content of a config.json of transformers or timm; empty if unreadable, which loading reports."""
     try:
         stated = read_json(file)
         return keyed(stated.get("model_args", stated), file)
