@@ -17,12 +17,12 @@ TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE
 
 
 def is_adapter(folder: Path) -> bool:
-    """Whether a folder is peft's, not a run's."""
+    """Whether a folder holds a peft adapter and not a run."""
     return (folder / CONFIG).is_file()
 
 
 def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -> None:
-    """Save a prompt, in the space of input embeddings. backbone: the row it is of, with family."""
+    """Write a prompt in the space of the input embeddings. backbone: its row of the configuration."""
     length, width = prompt.shape
     config = {
         "peft_type": "PROMPT_TUNING",
@@ -30,7 +30,7 @@ def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -
         "base_model_name_or_path": backbone.get("path", backbone.get("hub")),
         "revision": backbone.get("revision"),
         "num_virtual_tokens": length,
-        "num_transformer_submodules": 1,  # before the encoder's input only
+        "num_transformer_submodules": 1,  # the prompt stands before the encoder's input only
         "token_dim": width,
         "prompt_tuning_init": "RANDOM",
         "inference_mode": True,
@@ -40,10 +40,10 @@ def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -
 
 
 def read(folder: Path) -> Float[Tensor, "length width"]:
-    """The prompt of an adapter, in the space of input embeddings.
+    """The prompt of an adapter, in the space of the input embeddings.
 
-    peft keeps as many rows for a decoder, which prompt tuning does not read. Raises BadInput for another kind
-    of adapter.
+    peft stores as many rows again for a decoder, which prompt tuning does not read. Raises BadInput for
+    another kind of adapter, and for a prompt of the wrong length or with values that are not finite.
     """
     config = read_json(folder / CONFIG, "peft_type")
     if config["peft_type"] != "PROMPT_TUNING":
