@@ -1,4 +1,4 @@
-"""A score of each class against how often training saw it, for several methods."""
+"""The score of each class against its number of training examples, for several methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
 
 
 def score_by_frequency(root: Path, spec: dict) -> Figure:
-    """A panel for each data set, a line for each method; `metric` recall is the accuracy of a class."""
+    """A panel for each data set with a line for each method; the recall of a class is its accuracy."""
     looks = style.looks(spec)
     reports = records.reports(root, spec)
     table = records.scores(records.runs(root, spec))
@@ -36,7 +36,7 @@ def score_by_frequency(root: Path, spec: dict) -> Figure:
 
 
 def line(axes: Axes, scores: pd.Series, report: dict, look: dict, label: str) -> None:
-    """Faint dots for classes; the mean score of classes of like frequency as a line."""
+    """Faint dots for classes, and a line for the mean score of classes of similar frequency."""
     names = [f"class:{name}" for name in report["classes"]]
     values = 100 * scores.reindex(names).to_numpy(float)
     counts = np.asarray(report["counts"]["train"], float)
@@ -47,7 +47,7 @@ def line(axes: Axes, scores: pd.Series, report: dict, look: dict, label: str) ->
 
 
 def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Geometric mean of counts and mean of values in bins of about as many classes; ties share a bin."""
+    """Geometric mean of counts and mean of values in bins of about equally many classes; ties share a bin."""
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, min(BINS, len(counts)) + 1)))
     bins = np.searchsorted(edges, counts, side="right").clip(1, max(1, len(edges) - 1))
     table = pd.DataFrame({"bin": bins, "count": np.log(counts), "value": values})
@@ -56,7 +56,7 @@ def binned(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def finish(axes: Axes, report: dict, title: str) -> None:
-    """Scales and words of a panel."""
+    """Set the scales and titles of a panel."""
     style.counts(axes.xaxis)
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))

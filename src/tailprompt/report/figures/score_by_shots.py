@@ -1,4 +1,4 @@
-"""A test score against the number of training examples, a line a method (PPT Figure 4)."""
+"""A test score against the number of training examples, with a line for each method (PPT Figure 4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCORE = "accuracy/all"
 
 
 def score_by_shots(root: Path, spec: dict) -> Figure:
-    """A panel for each data set, whose cuts are its points; means over seeds, bars of one SD."""
+    """A panel for each data set, with a point for each cut: means over seeds, with error bars of one SD."""
     looks, reports = style.looks(spec), records.reports(root, spec)
     _, table, _ = records.taken(root, spec)
     table = table[(table.split == "test") & (table.score == spec.get("score", SCORE))]
