@@ -1,17 +1,17 @@
-"""What a recipe of `pretraining` must be beside what its schema says: numbers that fit each other."""
+"""Checks of the recipes in `pretraining` that a schema cannot make: numbers that must suit each other."""
 
 from __future__ import annotations
 
 from tailprompt.errors import BadInput, known
 
-SENTINELS = 100  # of a T5's vocabulary, each for one span of a row
-MODELS = {  # keys of `shape` for the model that a task makes
+SENTINELS = 100  # in a T5's vocabulary, each for one span of a row
+MODELS = {  # task -> the model that it makes, whose keys `shape` may have
     "masked_language_model": "BertConfig",
     "span_corruption": "T5Config",
     "language_model": "T5Config",
     "classification": "VisionTransformer",
 }
-WHOLE = {  # of a model, its whole numbers from 1
+WHOLE = {  # keys of each model that are whole numbers from 1
     "BertConfig": "num_hidden_layers hidden_size num_attention_heads intermediate_size "
     "max_position_embeddings",
     "T5Config": "d_model d_kv num_heads d_ff num_layers num_decoder_layers",
@@ -27,7 +27,7 @@ OTHER = {
 
 
 def check(recipes: dict[str, dict]) -> None:
-    """Raise BadInput at the first recipe that could not be trained, one sentence with its key."""
+    """Raise BadInput, one sentence with its key, at the first recipe that cannot be trained."""
     for name, recipe in recipes.items():
         place = f"pretraining.{name}"
         check_shape(recipe["shape"], MODELS[recipe["task"]], f"{place}.shape")
@@ -40,7 +40,7 @@ def check(recipes: dict[str, dict]) -> None:
 
 
 def check_shape(shape: dict, model: str, place: str) -> None:
-    """Whether a shape names what the model has, its sizes are whole, and heads share the width."""
+    """Raise BadInput unless the model has the keys of a shape, sizes are whole, and heads divide the width."""
     sizes, others = WHOLE[model].split(), OTHER[model].split()
     if unknown := sorted(shape.keys() - {*sizes, *others}):
         raise BadInput(f"{place} has {known(unknown)}, which no {model} has; known: {known(sizes + others)}")
@@ -55,7 +55,7 @@ def check_shape(shape: dict, model: str, place: str) -> None:
 
 
 def check_start(recipes: dict[str, dict], name: str) -> None:
-    """Whether a recipe goes on from another of the same model, which begins anew."""
+    """Raise BadInput unless the start of a recipe is another recipe for the same model that has no start."""
     start = recipes[name]["start"]
     if start == name or "start" in recipes[start]:
         raise BadInput(f"pretraining.{name}.start is {start}; name a recipe that has no start itself")
@@ -67,7 +67,7 @@ def check_start(recipes: dict[str, dict], name: str) -> None:
 
 
 def check_images(recipe: dict, place: str) -> None:
-    """Whether views have whole patches and are no larger than the images, and Mixup finds pairs."""
+    """Raise BadInput unless views have whole patches and fit into the images, and Mixup has pairs."""
     shape, (low, high) = recipe["shape"], recipe["augment"]["scale"]
     size, patch = shape.get("img_size", 224), shape.get("patch_size", 16)
     if size % patch:
@@ -81,7 +81,7 @@ def check_images(recipe: dict, place: str) -> None:
 
 
 def check_lengths(recipe: dict, place: str) -> None:
-    """Whether the model has a position for each token of a row, and the row a rest that is not hidden."""
+    """Raise BadInput unless the model has a position for each token, and some tokens are not hidden."""
     positions = recipe["shape"].get("max_position_embeddings", float("inf"))
     lengths = {"length": recipe["length"], "long.length": recipe.get("long", {}).get("length")}
     for key, length in lengths.items():
@@ -94,9 +94,9 @@ def check_lengths(recipe: dict, place: str) -> None:
 
 
 def check_hidden(recipe: dict, length: int, place: str) -> None:
-    """Whether some of a row's tokens are hidden, not all, and each span of them has a sentinel.
+    """Raise BadInput unless some but not all tokens of a row are hidden, and each span has a sentinel.
 
-    As `corruption` counts them. BERT's first and last token are never hidden, and one beside them must stay.
+    Tokens are counted as in `corruption`. BERT never hides the first and last token, and one more must stay.
     """
     hidden = max(1, round(recipe["rate"] * length))
     most = length - (3 if recipe["task"] == "masked_language_model" else 1)

@@ -128,7 +128,7 @@ def with_others(
 
 
 def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
-    """Means over data sets of methods that ran on all, with the paper's means if its data sets are the same."""
+    """Means over data sets of methods that ran on all; the paper's beside them if its sets are the same."""
     means = long.groupby(["method", "metric"], sort=False).agg(
         ours=("ours", lambda values: values.mean(skipna=False)), n=("n", "min")
     )
