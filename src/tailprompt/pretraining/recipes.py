@@ -40,7 +40,7 @@ def check(recipes: dict[str, dict]) -> None:
 
 
 def check_shape(shape: dict, model: str, place: str) -> None:
-    """Raise BadInput unless the model has the keys of a shape, sizes are whole, and heads divide the width."""
+    """Raise BadInput unless the model has the keys of a shape, sizes whole, and heads share the width."""
     sizes, others = WHOLE[model].split(), OTHER[model].split()
     if unknown := sorted(shape.keys() - {*sizes, *others}):
         raise BadInput(f"{place} has {known(unknown)}, which no {model} has; known: {known(sizes + others)}")
