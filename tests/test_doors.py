@@ -1,4 +1,4 @@
-"""Who may import whom: packages open to those named beside them; whatever plans or reports knows no torch."""
+"""Which packages may import which; what plans or reports imports no torch."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""A GPU for each job, shown on a machine that has none."""
+"""Each job gets a GPU: tested with pretended GPUs."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""The configuration is refused where it says what nobody reads, in one sentence with file and key."""
+"""A configuration with a key that nothing reads is refused in one sentence with file and key."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""`tailprompt plan`: what a scale runs, downloads and costs, true to the plan and to what is done."""
+"""`tailprompt plan`: the runs, downloads and cost of a scale agree with the plan and with finished runs."""
 
 import json
 from pathlib import Path
