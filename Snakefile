@@ -1,7 +1,7 @@
 """tailprompt: from public data to the tables, figures and claims of four prompt-tuning papers.
 
-`snakemake --cores 2 --configfile config/demo.yaml` makes everything of a scale below results/<scale>;
-without --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
+`snakemake --cores 2 --configfile config/demo.yaml` makes everything of a scale, in results/<scale>. Without
+--configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Prompt tuning by our loop beside peft in Trainer of transformers: one model, data set, batch and run.
+"""Speed of prompt tuning: our loop beside peft in transformers' Trainer, on the same model, data and batches.
 
-Both train 100 soft prompt vectors before the shipped T5, frozen, on the demo's data in float32 on the same
-device, with AdamW, clipping, the loss over the whole vocabulary at the answer, and padding to the longest of
-a batch. Turns alternate, and medians are printed.
+Both train 100 soft prompt vectors before the frozen T5 that ships, on the demo's data in float32 on the same
+device. Both use AdamW, clipping, the loss over the whole vocabulary at the answer, and padding to the longest
+text of a batch. Turns alternate, and medians are printed.
 
 Needs peft and accelerate, which Trainer asks for, and the demo's data (`make demo`).
 
@@ -42,12 +42,12 @@ FIRST = 50  # an ordinary token: class c is answered with token FIRST + c
 
 
 def answers(classes: int) -> list[list[int]]:
-    """A token for each class; which one does not matter to speed."""
+    """A token for each class; speed does not depend on which."""
     return [[FIRST + c] for c in range(classes)]
 
 
 def ours(rows, classes: int, batch: int, device: torch.device) -> float:
-    """Seconds of our loop."""
+    """The seconds of our loop."""
     backbone = backbones.load(ROW)
     model = compose(backbone, RUN, words=answers(classes), texts=()).to(device)
     examples = encode_rows(rows, backbone, RUN).to(device)
@@ -55,7 +55,7 @@ def ours(rows, classes: int, batch: int, device: torch.device) -> float:
 
 
 def pefts(rows, classes: int, batch: int, device: torch.device) -> float:
-    """Seconds of Trainer.train on the same token ids."""
+    """The seconds of Trainer.train on the same token ids."""
     backbone = backbones.load(ROW)
     model = T5ForConditionalGeneration.from_pretrained(ROW["path"], dtype=torch.float32)
     model = get_peft_model(model, PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=LENGTH))

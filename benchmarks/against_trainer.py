@@ -1,7 +1,8 @@
-"""Training speed of our loop beside transformers' Trainer: one model, one data set, one batch size, one run.
+"""Speed of training: our loop beside transformers' Trainer, on the same model, data and batch size.
 
-Both train the shipped mini backbone (all of it, a Tanh CLS head) on the demo's data in float32 on the same
-device, with AdamW, clipping and padding to the longest of a batch. Turns alternate, and medians are printed.
+Both train the whole mini backbone that ships and a Tanh CLS head on the demo's data in float32 on the same
+device. Both use AdamW, clipping and padding to the longest text of a batch. Turns alternate, and medians are
+printed.
 
 Needs accelerate, which Trainer asks for.
 

@@ -1,9 +1,9 @@
 """Training speed of prompts in a ViT: VPT-deep and both phases of LPT, ours beside plain loops, in one run.
 
-The plain loops are written as one would with timm: prompts are appended to the tokens before each block and
-dropped after it, and phase 2 runs the whole network twice (as LPT's released code does). Weights are random
-and the images of a step already lie on the device, so that arithmetic alone is timed. Turns alternate, and
-medians are printed. `--pipeline` then times what makes such images from stored ones.
+The plain loops use timm in the obvious way: prompts are appended to the tokens before each block and dropped
+after it, and phase 2 runs the whole network twice (as LPT's released code does). Weights are random and the
+images of a step are already on the device, so that only arithmetic is timed. Turns alternate, and medians are
+printed. `--pipeline` then times how images are made from stored ones.
 
     PYTHONPATH=src python benchmarks/images_per_second.py --device cuda --compile blocks body --pipeline
 
@@ -116,7 +116,7 @@ def stepper(model: nn.Module, options: argparse.Namespace, half: bool) -> Callab
 
 
 def systems(options: argparse.Namespace, method: str) -> dict[str, Callable]:
-    """Name -> step of each system to compare, the plain float32 one first."""
+    """Name -> training step of each system, the plain float32 one first."""
     build = partial(model_of, options, method)
     made = {
         "plain, float32": stepper(Plain(build()), options, half=False),
@@ -133,7 +133,7 @@ def systems(options: argparse.Namespace, method: str) -> dict[str, Callable]:
 def images_per_second(
     work: Callable[[], None], count: int, seconds: float, device: torch.device
 ) -> tuple[float, float]:
-    """Images a second of a call that handles `count`, and the memory it peaked at in GiB (0 on a CPU)."""
+    """Images a second of a call that handles `count`, and its peak memory in GiB (0 on a CPU)."""
     synchronize(device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -154,7 +154,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def table(options: argparse.Namespace, method: str) -> pd.DataFrame:
-    """Median speed of each system of a method over the turns, and ratios to the two plain ones."""
+    """The median speed of each system of a method over the turns, and its ratios to the two plain ones."""
     batch = {"pixels": torch.randn(options.batch, 3, options.size, options.size, device=options.device)}
     labels = torch.randint(options.classes, (options.batch,), device=options.device)
     works = {name: partial(step, batch, labels) for name, step in systems(options, method).items()}
@@ -209,13 +209,13 @@ def pipeline(options: argparse.Namespace) -> pd.DataFrame:
 
 
 def model_with(options: argparse.Namespace) -> nn.Module:
-    """VPT-deep, compiled as was asked for last."""
+    """VPT-deep, compiled as the last value of --compile says."""
     model = model_of(options, "VPT-deep")
     return compiled(model, options.compile[-1]) if options.compile else model
 
 
 class Batches:
-    """Random batches of stored images, the next one asked for while one is used, as the loop does."""
+    """Random batches of stored images; as in the loop, the next is requested while one is used."""
 
     def __init__(self, stored: images.Images, batch: int):
         self.stored, self.batch = stored, batch

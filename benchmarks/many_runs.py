@@ -1,7 +1,8 @@
-"""Train every run of a scale on this machine without Snakemake, many side by side, and print a short table.
+"""Train every run of a scale on this machine without Snakemake, many in parallel, and print a short table.
 
-For a machine that has a card and torch but no Snakemake. Finished runs are skipped, killed ones resume. Data
-sets must have been prepared (`snakemake fetch`). Each worker keeps its process, so a run costs no start-up.
+It is for a machine with GPUs and torch but without Snakemake. Finished runs are skipped, and killed runs
+resume. Data sets must have been prepared (`snakemake fetch`). A worker trains many runs in one process, so
+that a run costs no start-up.
 
     PYTHONPATH=src python benchmarks/many_runs.py --configfile config/mini.yaml --jobs 16 --only r52-rebuilt
 """
@@ -29,14 +30,14 @@ from tailprompt.plan.starts import start_of, starting, starts_of
 
 
 def choose_card(visible: list[str]) -> None:
-    """Workers take the visible cards in turn; must come before anything touches CUDA."""
+    """Give each worker one of the visible GPUs in turn; must run before anything touches CUDA."""
     if visible:
         number = multiprocessing.current_process()._identity[0]
         os.environ["CUDA_VISIBLE_DEVICES"] = visible[number % len(visible)]
 
 
 def work(job: tuple) -> tuple[str, float, str]:
-    """Train and score one run in this worker; says how long it took, or what went wrong."""
+    """Train and score one run in this worker; returns how long it took, or what went wrong."""
     import torch
 
     from tailprompt.model.adapter import is_adapter
@@ -60,7 +61,7 @@ def work(job: tuple) -> tuple[str, float, str]:
 
 
 def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[tuple]:
-    """What is left to train, long data sets first."""
+    """The runs that are left to train, long data sets first."""
     points = [point for point in blocks.all_points(config) if any(name in point.dataset for name in only)]
     points = [point for point in points if not methods or point.method in methods]
     points.sort(key=lambda point: len(starts_of(config, point)))
@@ -86,7 +87,7 @@ def start(config: dict, root: Path, point: Point) -> Path | None:
 
 
 def table(root: Path) -> pd.DataFrame:
-    """Mean over seeds of the scores of SHOWN on test, in points."""
+    """The mean over seeds of the scores in SHOWN on test, in points."""
     rows = []
     for path in root.glob("runs/*/*/*/*/*/scores.parquet"):
         point = Point.at(str(path.parent.relative_to(root / "runs")))

@@ -1,7 +1,7 @@
-"""How well masked language models fill the same hidden words of held-out text, whatever their vocabularies.
+"""How well masked language models predict the same hidden words of held-out text, for any vocabulary.
 
-A loss a token cannot be compared between vocabularies. Here 15 % of the words (a Chinese character is one) of
-held-out paragraphs are hidden, the same for every model, and the loss of a word is the sum over its pieces.
+The loss a token cannot be compared between vocabularies. Here the same 15 % of the words (a Chinese character
+is a word) in held-out paragraphs are hidden for every model. The loss of a word is the sum over its pieces.
 
     PYTHONPATH=src python benchmarks/masked_words.py --corpus corpus.txt.xz FOLDER OTHER
 """
@@ -43,7 +43,7 @@ def hidden_rows(corpus: str, count: int, share: float) -> list[Row]:
 
 @torch.no_grad()
 def losses(folder: str, rows: list[Row]) -> dict[str, float]:
-    """Nats a hidden word, by language and over all."""
+    """Nats per hidden word, by language and over all."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder)
     model = model.float().eval()
     sums: dict[str, list[float]] = {}

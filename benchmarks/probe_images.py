@@ -1,9 +1,9 @@
-"""What the features of image backbones know: k-NN and linear-probe accuracy beside a random network's.
+"""How good the features of image backbones are: accuracy of k-NN and a linear probe, beside a random network.
 
     PYTHONPATH=src python benchmarks/probe_images.py --data cifar100 workflow/resources/backbones/vit-mini
 
 --data: a folder with train.parquet and test.parquet (image; label or fine_label). A backbone is a folder that
-timm loads, or `random:FOLDER` for its architecture with random weights. Images are scaled to what it takes.
+timm loads, or `random:FOLDER` for its architecture with random weights. Images are scaled to its input size.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Keep of each run what tables and figures need, so that many runs travel in a small archive.
+"""Reduce runs to what tables and figures need, so that many runs fit in a small archive.
 
-Of weights the class vectors stay, of predictions all but the scores a class, and features in half precision.
+It keeps the class vectors of the weights, predictions without the scores of classes, and features in half
+precision.
 
 python benchmarks/slim.py results/mini
 """

@@ -1,4 +1,4 @@
-"""An epoch of our loop, and of what a user would pick instead, transformers' Trainer, timed."""
+"""The time of an epoch in our loop, and in the usual alternative, transformers' Trainer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tailprompt.training.schedules import linear
 def seconds_of_ours(
     model: nn.Module, examples: Examples, device: torch.device, *, batch: int, lr: float
 ) -> float:
-    """Seconds of one epoch of our loop over `examples`."""
+    """The seconds of one epoch of our loop over `examples`."""
     schedule = Schedule(
         optimizer=partial(adamw, weight_decay=0.0, adam_eps=1e-6),
         rate=partial(linear, warmup=1.0),
@@ -50,7 +50,7 @@ def seconds_of_ours(
 def seconds(
     model: nn.Module, examples: list[dict], collate: Callable, device: torch.device, *, batch: int, lr: float
 ) -> float:
-    """Seconds of one epoch over `examples`; `collate` makes the model's inputs of a list of them."""
+    """The seconds of one epoch of Trainer. collate: list of examples -> inputs of the model."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,

@@ -1,4 +1,4 @@
-"""Blocks of tables and figures as `blocks.expand` gives them, over made-up runs."""
+"""Blocks of tables and figures, as `blocks.expand` returns them, for made-up runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy of the project, and Snakemake in it."""
+"""A copy of the project, in which tests run Snakemake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images of every source become one array and a listing; whatever is wrong with them is said at once."""
+"""Images of every source become one array and a listing, and all their faults are reported together."""
 
 import io
 import json

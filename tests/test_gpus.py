@@ -1,4 +1,4 @@
-"""A card for each job, shown on a machine that has none."""
+"""Each job gets a GPU: tested with pretended GPUs."""
 
 import multiprocessing
 import os
@@ -6,16 +6,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from tailprompt import gpus as cards
+from tailprompt import gpus
 from tailprompt.errors import BadInput
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(cards.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(gpus.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(cards, "installed", lambda: ["0", "1"])
+    monkeypatch.setattr(gpus, "installed", lambda: ["0", "1"])
 
 
 def show(monkeypatch, ids):
@@ -27,41 +27,41 @@ def mine():
 
 
 def test_auto_without_a_card_is_the_cpu(monkeypatch):
-    monkeypatch.setattr(cards, "installed", list)
-    with cards.free("auto") as device:
+    monkeypatch.setattr(gpus, "installed", list)
+    with gpus.free("auto") as device:
         assert device == "cpu"
 
 
 def test_without_a_driver_there_is_no_card_whatever_the_variable_says(monkeypatch):
-    monkeypatch.setattr(cards, "installed", list)
+    monkeypatch.setattr(gpus, "installed", list)
     show(monkeypatch, "0")
-    with cards.free("auto") as device:
+    with gpus.free("auto") as device:
         assert device == "cpu"
-    with pytest.raises(BadInput, match="no card is visible"), cards.free("cuda"):
+    with pytest.raises(BadInput, match="no GPU is visible"), gpus.free("cuda"):
         pass
 
 
 def test_cuda_without_a_card_is_refused(monkeypatch):
     show(monkeypatch, "")
-    with pytest.raises(BadInput, match="no card is visible"), cards.free("cuda"):
+    with pytest.raises(BadInput, match="no GPU is visible"), gpus.free("cuda"):
         pass
 
 
 def test_the_cpu_takes_no_card(monkeypatch):
     show(monkeypatch, "3")
-    with cards.free("cpu") as device:
+    with gpus.free("cpu") as device:
         assert device == "cpu" and mine() == "3"
 
 
 def test_jobs_get_cards_of_their_own_and_give_them_back(monkeypatch):
     show(monkeypatch, "4,7")
-    with cards.free("auto") as device:
+    with gpus.free("auto") as device:
         assert (device, mine()) == ("cuda", "4")
         show(monkeypatch, "4,7")
-        with cards.free("auto"):
+        with gpus.free("auto"):
             assert mine() == "7"
         assert mine() == "4,7"
-    with cards.free("auto"):
+    with gpus.free("auto"):
         assert mine() == "4"
 
 
@@ -70,61 +70,61 @@ def test_an_empty_card_comes_before_a_second_slot(monkeypatch):
     with ExitStack() as stack:
         for _ in range(4):
             show(monkeypatch, "0,1")
-            stack.enter_context(cards.free("auto", slots=2))
+            stack.enter_context(gpus.free("auto", slots=2))
             taken.append(mine())
     assert taken == ["0", "1", "0", "1"]
 
 
 def test_a_job_of_several_cards_has_them_whole_and_gives_them_back(monkeypatch):
     show(monkeypatch, "4,5,6")
-    with cards.free("auto", slots=2):
+    with gpus.free("auto", slots=2):
         show(monkeypatch, "4,5,6")
-        with cards.free("auto", slots=2, wanted=2):
+        with gpus.free("auto", slots=2, wanted=2):
             assert mine() == "5,6"
             show(monkeypatch, "4,5,6")
-            with cards.free("auto", slots=2):
+            with gpus.free("auto", slots=2):
                 assert mine() == "4"
     show(monkeypatch, "4,5,6")
-    with cards.free("auto", slots=2, wanted=9):
+    with gpus.free("auto", slots=2, wanted=9):
         assert mine() == "4,5,6"
 
 
 @pytest.mark.parametrize(
-    "wanted, said", [(9, "9 cards are wanted, 2 visible; all"), (2, ""), (float("inf"), "")]
+    "wanted, said", [(9, "9 GPUs are wanted, 2 visible; all"), (2, ""), (float("inf"), "")]
 )
-def test_a_job_that_gets_fewer_cards_than_its_row_says_tells_so(monkeypatch, capsys, wanted, said):
+def test_a_job_that_gets_fewer_gpus_than_its_row_says_tells_so(monkeypatch, capsys, wanted, said):
     show(monkeypatch, "4,5")
-    with cards.free("auto", wanted=wanted):
+    with gpus.free("auto", wanted=wanted):
         assert mine() == "4,5"
     heard = capsys.readouterr().err
     assert said in heard and bool(said) == bool(heard)
 
 
-def test_a_job_that_waits_for_several_cards_keeps_none_from_others(monkeypatch):
+def test_a_job_that_waits_for_several_gpus_keeps_none_from_others(monkeypatch):
     show(monkeypatch, "0,1")
-    monkeypatch.setattr(cards.time, "sleep", lambda seconds: os.close(held.pop()))
-    held = [cards.take("0", 1)]
-    assert cards.whole(["0", "1"], 2, 2) == {}
-    assert len(taken := cards.whole(["1"], 2, 2)) == 1
-    cards.give_back(taken)
-    with cards.free("auto", slots=2, wanted=2):
+    monkeypatch.setattr(gpus.time, "sleep", lambda seconds: os.close(held.pop()))
+    held = [gpus.take("0", 1)]
+    assert gpus.whole(["0", "1"], 2, 2) == {}
+    assert len(taken := gpus.whole(["1"], 2, 2)) == 1
+    gpus.give_back(taken)
+    with gpus.free("auto", slots=2, wanted=2):
         assert mine() == "0,1" and not held
 
 
-def test_a_job_waits_for_a_card_and_a_dead_job_keeps_none(monkeypatch, capsys):
+def test_a_job_waits_for_a_gpu_and_a_dead_job_keeps_none(monkeypatch, capsys):
     show(monkeypatch, "0")
     ready, end = multiprocessing.get_context("fork").Event(), multiprocessing.get_context("fork").Event()
     other = multiprocessing.get_context("fork").Process(target=hold, args=(ready, end))
     other.start()
     ready.wait(10)
-    monkeypatch.setattr(cards.time, "sleep", lambda seconds: (other.kill(), other.join()))
-    with cards.free("auto"):
+    monkeypatch.setattr(gpus.time, "sleep", lambda seconds: (other.kill(), other.join()))
+    with gpus.free("auto"):
         assert mine() == "0"
     assert "waiting" in capsys.readouterr().err
 
 
 def hold(ready, end):
-    with cards.free("auto"):
+    with gpus.free("auto"):
         ready.set()
         end.wait(30)
 
@@ -132,5 +132,5 @@ def hold(ready, end):
 def test_inside_a_slurm_job_the_card_is_slurms(monkeypatch):
     show(monkeypatch, "0")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
-    with cards.free("auto") as one, cards.free("auto") as two:
+    with gpus.free("auto") as one, gpus.free("auto") as two:
         assert one == two == "cuda" and mine() == "0"

@@ -106,7 +106,7 @@ def test_without_a_place_to_write_prepare_says_so(tmp_path, monkeypatch, capsys,
     monkeypatch.setattr("sys.argv", ["prepare", "--dataset", "{}", "--raw", str(tmp_path), *out])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert "--out says what to write" in capsys.readouterr().err
+    assert "--out names the file to write" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("folder", ["mine.parquet", "mine.json"])

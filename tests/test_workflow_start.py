@@ -1,4 +1,4 @@
-"""The workflow in a copy of the project without results: what it plans, refuses and asks of cards."""
+"""The workflow in a copy of the project without results: what it plans, what it refuses, and its GPUs."""
 
 from __future__ import annotations
 

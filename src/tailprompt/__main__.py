@@ -1,4 +1,4 @@
-"""The command `tailprompt`: what would run, what to fetch, predictions for new texts, every stage."""
+"""The command `tailprompt`: forecast or explain a scale, fetch its data, and run any stage by name."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, known, stage
 
-USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; COMMAND --help says more)
+USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
-  plan     [--configfile FILE]   runs, downloads and hours of a scale, before it starts
-  explain  [RUN]                 why a run has its settings: value, layer and file; without RUN every setting
-  fetch    [--configfile FILE]   get all its data and weights now, for machines without network
-  predict  RUN FILE              apply a finished run's folder to new texts or images
-  export   RUN FOLDER            write a run's soft prompt as an adapter of peft
-  decode | prepare | backbones | train | score | tabulate | draw   one stage, as the workflow calls it
-  vocabulary | pack | pretrain | card                              the stages that make a backbone
+  plan     [--configfile FILE]   show the runs, downloads and hours of a scale before it starts
+  explain  [RUN]                 show where each setting of a run comes from; without RUN list every setting
+  fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
+  predict  RUN FILE              predict the classes of new texts or images with a finished run
+  export   RUN FOLDER            write the soft prompt of a run as a peft adapter
+
+Stages, as the workflow calls them:
+  decode | annotate | prepare | backbones     prepare data and backbones
+  train | score | tabulate | draw             train and score runs, make tables and figures
+  vocabulary | pack | pretrain | card         pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
+CONFIGFILE = "YAML file of the scale (default: config/paper.yaml); repeat the option to combine several"
 STAGES = (
     "decode",
+    "annotate",
     "prepare",
     "backbones",
     "vocabulary",
@@ -47,7 +52,7 @@ def main() -> None:
 
 
 def dispatch(arguments: list[str]) -> None:
-    """Run `arguments`; a stage is a module of its own, imported only when it is asked for."""
+    """Run `arguments`. Each stage is a module, which is imported only when it is called."""
     command = arguments[0] if arguments else "--help"
     if command in ("-h", "--help"):
         print(USAGE, end="")
@@ -77,7 +82,7 @@ def options_of(command: str, arguments: list[str], **words: str) -> argparse.Nam
 
 
 def plan(arguments: list[str]) -> None:
-    """Print what a scale would run, what is done, what it downloads and how long it takes."""
+    """Print what a scale will run and download, what is done already, and how long the rest takes."""
     from tailprompt.plan.blocks import all_points
     from tailprompt.plan.config import load
     from tailprompt.plan.forecast import forecast
@@ -90,7 +95,7 @@ def plan(arguments: list[str]) -> None:
 
 
 def explain(arguments: list[str]) -> None:
-    """Print each setting of a run: its value, the layer and file it is from, and what reads it."""
+    """Print each setting of a run: its value, the layer and file that set it, and what reads it."""
     from tailprompt.plan import config
     from tailprompt.plan.explain import every_setting, explain, point_at
 
@@ -109,7 +114,7 @@ def explain(arguments: list[str]) -> None:
 
 
 def fetch(arguments: list[str]) -> None:
-    """Download and prepare all data of a scale and get its weights, so that jobs need no network."""
+    """Download and prepare all data and weights of a scale, so that jobs need no network."""
     from tailprompt.plan import config
 
     files = options_of("fetch", arguments).configfile

@@ -1,7 +1,7 @@
-"""Make sure that the weights of a backbone are here, and write their digests.
+"""Fetch the weights of a backbone where they are missing, and write their digests.
 
-`python -m tailprompt.backbones --name NAME --row JSON --out FILE`. Weights are a folder, or a hub repository
-at a pinned revision in the ordinary Hugging Face cache.
+`python -m tailprompt.backbones --name NAME --row JSON --out FILE`. The weights are a folder, or a repository
+of the Hugging Face hub at a pinned revision, which goes into the usual cache.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from tailprompt.model.folder import FILES, files_in
 
 
 def fetch(row: dict) -> dict[str, str]:
-    """Bring the weights here if they are not, and return the SHA-256 of each file."""
+    """Download the weights if they are missing, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
     return {file.name: sha256(file) for file in files_in(folder)}
 
 
 def snapshot(row: dict) -> str:
-    """Folder of the pinned revision in the Hugging Face cache, downloaded where it is missing."""
+    """Folder of the pinned revision in the Hugging Face cache, downloaded if it is missing.
+
+    Raises BadInput if the hub cannot be reached or lacks it.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -37,16 +40,19 @@ def snapshot(row: dict) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tailprompt.backbones", description="Make sure that a backbone is here."
+    parser = argparse.ArgumentParser(prog="tailprompt backbones", description=__doc__.split("\n")[0])
+    parser.add_argument("--name", required=True, help="name of the backbone in config/backbones.yaml")
+    parser.add_argument(
+        "--row",
+        required=True,
+        metavar="JSON",
+        help='its row there as JSON, as {"family": "bert", "hub": "bert-base-uncased", "revision": "main"}',
     )
-    parser.add_argument("--name", required=True, help="the backbone's name in config/backbones.yaml")
-    parser.add_argument("--row", required=True, help="its row, as JSON")
-    parser.add_argument("--out", required=True, help="where to write its row and digests, as JSON")
+    parser.add_argument("--out", required=True, metavar="FILE", help="JSON file for its row and digests")
     options = parser.parse_args()
     row = json_object(options.row, "--row", "family")
     digests = fetch(row)
-    load(row, torch.device("meta") if "device_map" in row else CPU)  # a fault shows before a training job
+    load(row, torch.device("meta") if "device_map" in row else CPU)  # shows a fault before any training job
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 

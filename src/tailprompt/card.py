@@ -1,7 +1,7 @@
-"""The card of a pre-trained backbone: form, recipe, data, cost, held-out figures and limits.
+"""Write the model card of a pre-trained backbone: its form, recipe, data, cost, held-out scores and limits.
 
-`python -m tailprompt.card --about pretraining.json --texts JSON --out README.md`; the texts are the recipe's
-`card` in `config/pretraining.yaml`.
+`python -m tailprompt.card --about pretraining.json --texts JSON --out README.md`, where the texts are the
+recipe's `card` in `config/pretraining.yaml`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tailprompt.files import json_object, read_json, whole
 
 
 def card(about: dict, texts: dict) -> str:
-    """The card as Markdown, of what pre-training recorded and what a person knows."""
+    """The model card as Markdown. about: what pre-training recorded; texts: what only a person knows."""
     recipe, data, held = about["recipe"], about["data"], about["held_out"]
     shape = ", ".join(f"{key} {value}" for key, value in recipe["shape"].items())
     how = {key: recipe[key] for key in STEPS if key in recipe}
@@ -33,15 +33,22 @@ def card(about: dict, texts: dict) -> str:
         "limits": texts["limits"],
     }
     lines = [f"| {key} | {value} |" for key, value in rows.items() if value]
-    made = "Made by `snakemake backbones --configfile config/mini.yaml` from `config/pretraining.yaml`."
-    return "\n".join([f"# {about['name']}", "", "| | |", "|---|---|", *lines, "", made, ""])
+    origin = "Made by `snakemake backbones --configfile config/mini.yaml` from `config/pretraining.yaml`."
+    return "\n".join([f"# {about['name']}", "", "| | |", "|---|---|", *lines, "", origin, ""])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tailprompt.card", description="Write a backbone's card.")
-    parser.add_argument("--about", required=True, type=Path, help="the pretraining.json of a checkpoint")
-    parser.add_argument("--texts", required=True, help="the recipe's `card`, as JSON")
-    parser.add_argument("--out", required=True, type=Path, help="where to write the card")
+    parser = argparse.ArgumentParser(prog="tailprompt card", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--about", required=True, type=Path, metavar="FILE", help="the pretraining.json of a checkpoint"
+    )
+    parser.add_argument(
+        "--texts",
+        required=True,
+        metavar="JSON",
+        help="the `card` of the recipe in config/pretraining.yaml: data, licences, seen, limits",
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the README.md to write")
     options = parser.parse_args()
     about = read_json(options.about, "name", "recipe", "data", "parameters", "seconds", "device", "held_out")
     texts = json_object(options.texts, "--texts", "data", "licences", "seen", "limits")

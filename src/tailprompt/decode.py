@@ -1,11 +1,10 @@
-"""Stage decode: the images of a data set, whatever its cut, become one array of bytes and a listing.
+"""Decode all images of a data set into one array and a listing, which all of its cuts share.
 
 python -m tailprompt.decode --dataset '<JSON row>' --data-dir DIR --raw results/raw/NAME --out NAME.npy
 
-NAME.npy is uint8 [images, side, side, 3]; NAME.parquet beside it has id, label (class name), image (row of
-the array), digest (of the pixels), split where the source has splits, and accepted (class ids) for a test
-set of ImageNet's classes. Whatever is wrong with the list or with an image is said in one sentence, before
-anything is trained on it.
+NAME.npy is uint8 [images, side, side, 3]. NAME.parquet beside it has the columns id, label (class name),
+image (row of the array), digest (of the pixels), split where the source has splits, and accepted (class ids)
+for a test set of ImageNet's classes. A faulty list or image is reported in one sentence before any training.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ UPRIGHT = ("image_folder", "image_lists")  # loaders whose images are turned as 
 def decode(
     row: dict, paths: dict[str, Path], digests: dict[str, str], root: Path | None, out: Path, *, threads: int
 ) -> dict:
-    """Write the array and the listing of a data set's row; returns what is kept with the listing.
+    """Write the array and the listing of a data set's row; returns the metadata of the listing.
 
-    Raises BadInput with all faults of the list and of the images, and writes nothing then.
+    Raises BadInput with all faults of the list and of the images, and then writes nothing.
     """
     listing = named(LISTINGS, row["loader"], "loader of images")(paths, row, root)
     table, side = listing.table, row.get("side", SIDE)
     wrong = preflight.faults(listing, row)
-    if wrong:  # to be seen at once, not after the hours that all images may take
+    if wrong:  # reported at once, since decoding all images may take hours
         tqdm.write(f"'{row['name']}': {'; '.join(wrong)}; its images are looked at too before this ends")
     with files.whole(out) as array, files.whole(out.with_suffix(".parquet")) as temporary:
-        check_space(out, len(table) * side**2 * 3)  # what a killed process left is removed by now
+        check_space(out, len(table) * side**2 * 3)  # the files of killed processes are gone by now
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(table), side, side, 3))
         options = {"side": side, "fit": row.get("fit", "crop"), "border": row.get("border", 0)}
         options["upright"] = row.get("upright", row["loader"] in UPRIGHT)
@@ -67,29 +66,34 @@ def decode(
 
 
 def root_of(row: dict, data_dir: Path | None) -> Path | None:
-    """The folder of a row's images: its own root, else the one below data_dir."""
+    """The folder of a row's images: its `root`, else a folder below data_dir."""
     if "root" in row:
         return Path(row["root"])
     return data_dir / row.get("folder", row["name"]) if data_dir else None
 
 
 def main() -> None:
-    """Find or download the files, decode the images, and say what was made."""
+    """Find or download the source files, decode the images, and print a summary."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="tailprompt decode",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sources.add_options(parser)
     parser.add_argument(
-        "--out", type=Path, required=True, help="the .npy to write; its .parquet is beside it"
+        "--out",
+        type=Path,
+        required=True,
+        help="the .npy file to write; the listing goes beside it (.parquet)",
     )
-    parser.add_argument("--threads", type=int, default=1, help="images decoded at once")
+    parser.add_argument("--threads", type=int, default=1, help="images to decode in parallel (default: 1)")
     options = parser.parse_args()
     row = files.json_object(options.dataset, "--dataset", "name", "loader")
     if options.threads < 1 or options.out.suffix != ".npy":
-        parser.error("--threads is a number from 1, and --out ends in .npy")
+        parser.error("--threads must be at least 1, and --out must end in .npy")
     needs = bool({"files", "path"} & row.keys())
-    found = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
-    paths, digests = sources.found(row, **found) if needs else ({}, {})
+    where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
+    paths, digests = sources.found(row, **where) if needs else ({}, {})
     root = root_of(row, options.data_dir)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])

@@ -1,8 +1,8 @@
-"""Draw a figure of a paper: PREFIX.pdf with its fonts inside, and PREFIX.png.
+"""Draw a figure of a paper: PREFIX.pdf with embedded fonts, and PREFIX.png.
 
 python -m tailprompt.draw --root results/<scale> --spec JSON --out PREFIX
 
-JSON is what `blocks.expand` makes of the figure's block, with `paper` and `name`.
+JSON is the figure's block as `plan.blocks.expand` returns it, with `paper` and `name`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tailprompt.report.figures.weight_norms import weight_norms
 FORMATS = {
     "pdf": {"CreationDate": None, "ModDate": None},
     "png": {"Software": None},
-}  # the same bytes each time
-DOTS = 200  # an inch
+}  # no dates and versions, so that the bytes are the same each time
+DOTS = 200  # per inch
 
 
 def draw(root: Path, spec: dict, out: Path) -> None:
-    """Write the figure as PDF and PNG."""
+    """Write a figure as PDF and PNG."""
     kind = named(FIGURES, spec["kind"], "kind of figure")
     with style.plt.rc_context(style.SETTINGS):
         figure = kind(root, spec)
@@ -42,10 +42,17 @@ def draw(root: Path, spec: dict, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt.draw", description=__doc__.split("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="results of a scale")
-    parser.add_argument("--spec", required=True, help="the figure's block, filled in")
-    parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
+    parser = argparse.ArgumentParser(prog="tailprompt draw", description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=Path, required=True, help="folder of a scale, results/<scale>")
+    parser.add_argument(
+        "--spec",
+        required=True,
+        metavar="JSON",
+        help="the figure's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
+    )
     chosen = parser.parse_args()
     draw(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
 

@@ -1,4 +1,4 @@
-"""The one exception that a person can act on, and how a stage shows it."""
+"""The one exception that a user can act on, and how a stage reports it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable
 
 
 class BadInput(ValueError):
-    """Something the user gave is wrong; the message is one sentence with the place and what is allowed."""
+    """The user's input is wrong. The message is one sentence that says where, and what is allowed."""
 
 
 def named(registry: dict, name: str, kind: str):
-    """Entry `name` of `registry`; raises BadInput with the valid names when it is not there."""
+    """Entry `name` of `registry`; raises BadInput with the valid names if there is none."""
     if name not in registry:
         raise BadInput(f"unknown {kind} '{name}'; known: {known(registry)}")
     return registry[name]
 
 
 def known(names: Iterable[str]) -> str:
-    """Names for a message, sorted and separated by commas."""
+    """Names for a message, sorted and separated by commas; `none` if there are none."""
     return ", ".join(sorted(map(str, names))) or "none"
 
 
@@ -29,9 +29,9 @@ def few(items: list, shown: int = 5) -> str:
 
 
 def stage(main: Callable[[], None]) -> None:
-    """Run the `main` of a stage: bad input ends in one line and exit status 2, not in a traceback.
+    """Run the `main` of a stage. Bad input ends in one line and exit status 2 instead of a traceback.
 
-    So does a file that the system does not give. A job that is asked to end removes what is half written.
+    So does an OSError. SIGTERM raises SystemExit, so that the stage removes its half-written files.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:

@@ -1,6 +1,6 @@
-"""`tailprompt export RUN FOLDER`: the trained soft prompt of a run as an adapter that peft loads.
+"""Write the trained soft prompt of a run as an adapter that peft loads.
 
-The other way, a method with `start: {folder: FOLDER}` begins from such an adapter.
+`tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tailprompt.training.record import finished
 
 
 def export(run: Path, folder: Path) -> None:
-    """Write the prompt of a finished run to `folder`, a new or empty one.
+    """Write the prompt of a finished run to `folder`, which is new or empty.
 
-    Raises BadInput for a folder that holds anything, and for a run that trained no prompt or has not ended.
+    Raises BadInput if the folder is not empty, or the run is not finished or trained no soft prompt.
     """
     with finished(run):
         about = read_json(run / "run.json", "settings", "backbone")
@@ -40,7 +40,7 @@ def export(run: Path, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the adapter goes")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()
     export(options.run, options.folder)
     print(options.folder)

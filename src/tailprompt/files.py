@@ -1,4 +1,4 @@
-"""Files written whole (temporary name, then rename), their digests, and JSON with the keys it must have."""
+"""Atomic writes (temporary file, then rename), digests of files, and JSON with its required keys."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tailprompt.errors import BadInput, known
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # a process has its number on one machine alone
+HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the name `path` only when the block ends well.
+    """Yield a temporary path beside `path`, which is renamed to `path` only if the block succeeds.
 
-    Raises BadInput before the block where `path` cannot be written.
+    Raises BadInput before the block if `path` cannot be written.
     """
     path = Path(path)
     if not path.name or path.is_dir():
@@ -47,50 +47,50 @@ def whole(path: str | Path) -> Iterator[Path]:
 
 
 def clear(path: Path) -> None:
-    """Remove what processes of this machine that were killed left half written of `path`."""
+    """Remove the half-written copies of `path` that killed processes of this machine left behind."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.{HOST}-*.part"):
         try:
-            os.kill(int(part.stem.rpartition("-")[2]), 0)  # signal 0 asks whether the process is there
+            os.kill(int(part.stem.rpartition("-")[2]), 0)  # signal 0 only asks whether the process exists
         except ProcessLookupError:
             part.unlink(missing_ok=True)
-        except PermissionError:  # another user's
+        except PermissionError:  # the process is another user's
             pass
 
 
 def write_json(path: str | Path, value) -> None:
-    """Write `value` as indented UTF-8 JSON, whole."""
+    """Write `value` as indented UTF-8 JSON, atomically."""
     with whole(path) as temporary:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Whatever a reader trips over in a missing or damaged file becomes BadInput with its name."""
+    """Turn any exception of a reader, as for a missing or damaged file, into BadInput with its name."""
     try:
         yield
     except BadInput:
         raise
-    except Exception as error:  # each format has exceptions of its own
+    except Exception as error:  # each file format raises its own exceptions
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise BadInput(f"{path} cannot be read ({reason})") from None
 
 
 def read_json(path: str | Path, *keys: str) -> dict:
-    """A file's JSON object; raises BadInput unless it has `keys`."""
+    """The JSON object in a file; raises BadInput unless it has `keys`."""
     with reading(path):
         return json_object(Path(path).read_text("utf-8-sig"), path, *keys)
 
 
 def read_parquet(path: str | Path, *columns: str) -> pd.DataFrame:
-    """These columns of a Parquet file; raises BadInput where they are not there."""
-    import pandas as pd  # the plan reads files too, and must be quick
+    """These columns of a Parquet file; raises BadInput if one is missing."""
+    import pandas as pd  # slow to import, and the plan, which imports this module, does not need it
 
     with reading(path):
         return pd.read_parquet(path, columns=list(columns))
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:
-    """The JSON object of a text; raises BadInput, with its place, unless it has `keys`."""
+    """The JSON object in a text; raises BadInput, which names `place`, unless it has `keys`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -99,7 +99,7 @@ def json_object(text: str, place: str | Path, *keys: str) -> dict:
 
 
 def keyed(value, place: str | Path, *keys: str) -> dict:
-    """`value` itself; raises BadInput, with its place, unless it is a JSON object that has `keys`."""
+    """`value` itself; raises BadInput, which names `place`, unless it is a JSON object with `keys`."""
     if not isinstance(value, dict):
         raise BadInput(f"{place} must be a JSON object, not a {type(value).__name__}")
     if not set(keys) <= set(value):

@@ -1,7 +1,7 @@
-"""The graphics cards that this machine shows, and one of them for one process, or several whole ones.
+"""Which GPUs this machine has, and how a process reserves a slot of one GPU, or several whole GPUs.
 
-Jobs that start together would all take the first card. Each takes a lock on a slot of a card instead, or on
-all slots of several cards; the system gives the locks back when the process ends, however it ends.
+Jobs that start together would all take the first GPU. Instead each locks one slot of a GPU, or all slots of
+several. The system releases the locks when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput
 
+# help texts of the stages that take a GPU
+DEVICE = "where to compute; auto takes a GPU if one is visible (default: auto)"
+SLOTS = "processes that may share a GPU (default: 1)"
+
 
 def visible() -> list[str]:
-    """Ids of the cards that this process may use: CUDA_VISIBLE_DEVICES if it is set, else all there are."""
+    """Ids of the GPUs that this process may use: CUDA_VISIBLE_DEVICES if it is set, else all there are."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return installed()
-    ids = [card.strip() for card in chosen.split(",") if card.strip()]
+    ids = [gpu.strip() for gpu in chosen.split(",") if gpu.strip()]
     return [] if "-1" in ids else ids
 
 
 def installed() -> list[str]:
-    """Indices of the machine's cards, by the driver's own listing."""
+    """Indices of the machine's GPUs, as its driver lists them."""
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:
         listing = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
@@ -46,25 +50,25 @@ def installed() -> list[str]:
 
 @contextmanager
 def free(device: str, *, slots: int = 1, wanted: float = 1, pause: float = 2.0) -> Iterator[str]:
-    """Yield `cpu`, or `cuda` once a slot of a card is ours and CUDA_VISIBLE_DEVICES names that card only.
+    """Yield `cpu`, or `cuda` once this process holds a slot of the one GPU in CUDA_VISIBLE_DEVICES.
 
-    device: auto (a card if one is visible), cpu, cuda (BadInput if none is visible).
-    slots: processes that may share a card. wanted: cards; of more than one all slots are ours, and where
-    fewer are visible, all of those. pause: seconds between two looks while too many are taken.
-    Must be entered before anything touches CUDA. Inside a SLURM job the cards are SLURM's to give.
+    device: auto (a GPU if one is visible), cpu, or cuda (raises BadInput if none is visible).
+    slots: processes that may share a GPU. wanted: number of GPUs; more than one are reserved with all their
+    slots, and if fewer are visible, all of those. pause: seconds between attempts while too few are free.
+    It must be entered before anything touches CUDA. Inside a SLURM job, SLURM assigns the GPUs.
     """
-    cards = visible() if device != "cpu" and installed() else []  # the variable may be set without a driver
-    if device == "cuda" and not cards:
+    gpus = visible() if device != "cpu" and installed() else []  # the variable may be set without a driver
+    if device == "cuda" and not gpus:
         raise BadInput(
-            "device is 'cuda' but no card is visible; set device to auto or cpu, or CUDA_VISIBLE_DEVICES"
+            "device is 'cuda' but no GPU is visible; set device to auto or cpu, or CUDA_VISIBLE_DEVICES"
         )
-    if not cards or "SLURM_JOB_ID" in os.environ:
-        yield "cuda" if cards else "cpu"
+    if not gpus or "SLURM_JOB_ID" in os.environ:
+        yield "cuda" if gpus else "cpu"
         return
-    if len(cards) < wanted < inf:
-        print(f"{wanted} cards are wanted, {len(cards)} visible; all of those are taken", file=sys.stderr)
+    if len(gpus) < wanted < inf:
+        print(f"{wanted} GPUs are wanted, {len(gpus)} visible; all of those are taken", file=sys.stderr)
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
-    taken = wait(cards, slots, wanted, pause)
+    taken = wait(gpus, slots, wanted, pause)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(taken)
     try:
         yield "cuda"
@@ -75,59 +79,59 @@ def free(device: str, *, slots: int = 1, wanted: float = 1, pause: float = 2.0) 
             os.environ["CUDA_VISIBLE_DEVICES"] = before
 
 
-def wait(cards: list[str], slots: int, wanted: float, pause: float) -> dict[str, list[int]]:
-    """Cards, each with the open locks on its slots that are ours."""
-    told = False
-    while not (taken := whole(cards, slots, wanted) if wanted > 1 else one(cards, slots)):
-        if not told:
+def wait(gpus: list[str], slots: int, wanted: float, pause: float) -> dict[str, list[int]]:
+    """The reserved GPUs, each with the open lock files of its slots; waits until there are some."""
+    said = False
+    while not (taken := whole(gpus, slots, wanted) if wanted > 1 else one(gpus, slots)):
+        if not said:
             print(
-                f"all {len(cards)} card(s) x {slots} slot(s) are taken; waiting"
+                f"all {len(gpus)} GPU(s) x {slots} slot(s) are taken; waiting"
                 if wanted == 1
-                else f"fewer than {min(wanted, len(cards))} of {len(cards)} card(s) are free; waiting",
+                else f"fewer than {min(wanted, len(gpus))} of {len(gpus)} GPU(s) are free; waiting",
                 file=sys.stderr,
                 flush=True,
             )
-            told = True
+            said = True
         time.sleep(pause)
     return taken
 
 
-def one(cards: list[str], slots: int) -> dict[str, list[int]]:
-    """A slot of a card, if one is free; an empty card is preferred to a second slot."""
+def one(gpus: list[str], slots: int) -> dict[str, list[int]]:
+    """A slot of a GPU, if one is free; an idle GPU comes before the second slot of a busy one."""
     for slot in range(slots):
-        for card in cards:
-            lock = take(card, slot)
+        for gpu in gpus:
+            lock = take(gpu, slot)
             if lock is not None:
-                return {card: [lock]}
+                return {gpu: [lock]}
     return {}
 
 
-def whole(cards: list[str], slots: int, wanted: float) -> dict[str, list[int]]:
-    """All slots of the wanted cards, or of none: who kept some while waiting would keep others waiting."""
+def whole(gpus: list[str], slots: int, wanted: float) -> dict[str, list[int]]:
+    """All slots of the wanted GPUs, or none: two jobs that each kept some would wait for ever."""
     taken: dict[str, list[int]] = {}
-    for card in cards:
-        locks = [lock for slot in range(slots) if (lock := take(card, slot)) is not None]
+    for gpu in gpus:
+        locks = [lock for slot in range(slots) if (lock := take(gpu, slot)) is not None]
         if len(locks) < slots:
-            give_back({card: locks})
+            give_back({gpu: locks})
         else:
-            taken[card] = locks
-        if len(taken) == min(wanted, len(cards)):
+            taken[gpu] = locks
+        if len(taken) == min(wanted, len(gpus)):
             return taken
     give_back(taken)
     return {}
 
 
 def give_back(taken: dict[str, list[int]]) -> None:
-    """Close the locks."""
+    """Release the locks."""
     for lock in (lock for locks in taken.values() for lock in locks):
         os.close(lock)
 
 
-def take(card: str, slot: int) -> int | None:
-    """The open file that holds a slot's lock, or None if another process has it."""
+def take(gpu: str, slot: int) -> int | None:
+    """The open file that holds the lock of a slot, or None if another process has it."""
     folder = Path(tempfile.gettempdir()) / f"tailprompt-cards-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    name = re.sub(r"\W", "_", card)
+    name = re.sub(r"\W", "_", gpu)
     file = os.open(folder / f"{name}-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

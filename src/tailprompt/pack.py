@@ -1,8 +1,8 @@
-"""Raw data -> arrays that pre-training reads without another look at a file.
+"""Pack raw data into the arrays that pre-training reads.
 
-`python -m tailprompt.pack --recipe JSON --data PATH [--tokenizer FOLDER] --out FOLDER` writes, for text,
-train.bin and held_out.bin (token ids as uint16, each document ended by the separator) and, for images,
-train.npz and held_out.npz (pixels, labels).
+`python -m tailprompt.pack --recipe JSON --data PATH [--tokenizer FOLDER] --out FOLDER` writes train.bin and
+held_out.bin for text (token ids as uint16, with a separator after each document), and train.npz and
+held_out.npz for images (pixels, labels).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ TOGETHER = 1000  # documents encoded at a time
 
 
 def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict:
-    """Token ids of the corpus, one stream for training and one held out; returns what was counted."""
+    """Write the token ids of the corpus, one stream for training and one held out; returns the counts.
+
+    Raises BadInput if the tokenizer has more than 2^16 tokens, or a stream is shorter than one row.
+    """
     from transformers import AutoTokenizer
 
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
@@ -51,7 +54,7 @@ def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict
 
 
 def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], list[int]]]:
-    """Each document with its token ids, many documents at a time."""
+    """Each document with its token ids, encoded many documents at a time."""
     with tqdm(desc="pack", unit=" documents", mininterval=2) as bar:
         while group := list(islice(documents, TOGETHER)):
             texts = [" ".join(document) for document in group]
@@ -61,7 +64,10 @@ def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], 
 
 
 def pack_images(recipe: dict, source: Path, folder: Path) -> dict:
-    """The images of `source` at the recipe's size, uint8 (images, height, width, 3), with their labels."""
+    """Write the images of `source` and their labels; returns the counts.
+
+    Pixels are uint8 (images, height, width, 3) at the recipe's size.
+    """
     splits, classes = labelled.read(source, size=recipe["pixels"], held_out=recipe["held_out"])
     for split, (pixels, labels) in splits.items():
         with whole(folder / f"{split}.npz") as temporary, open(temporary, "wb") as file:
@@ -70,11 +76,19 @@ def pack_images(recipe: dict, source: Path, folder: Path) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tailprompt.pack", description="Raw data -> arrays.")
-    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
-    parser.add_argument("--data", required=True, type=Path, help="the corpus, or the folder of images")
-    parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, for text")
-    parser.add_argument("--out", required=True, type=Path, help="folder for the arrays")
+    parser = argparse.ArgumentParser(prog="tailprompt pack", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--recipe",
+        required=True,
+        metavar="JSON",
+        help="scripts, held_out and length (text) or pixels and held_out (images) of a recipe in "
+        'config/pretraining.yaml, as {"pixels": 64, "held_out": 0.01}',
+    )
+    parser.add_argument(
+        "--data", required=True, type=Path, metavar="PATH", help="the corpus, or the folder of images"
+    )
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="for text: folder of the tokenizer")
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the arrays")
     options = parser.parse_args()
     if options.tokenizer:
         recipe = json_object(options.recipe, "--recipe", "scripts", "held_out", "length")
@@ -87,7 +101,7 @@ def main() -> None:
 
 
 def tables_of(source: Path) -> list[Path]:
-    """The corpus, or the tables of a folder of images; single images are too many to list."""
+    """The corpus, or the Parquet files in a folder of images. Single images are too many to list."""
     return [source] if source.is_file() else sorted(source.glob("*.parquet"))
 
 

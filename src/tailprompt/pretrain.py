@@ -1,7 +1,7 @@
-"""Pre-train a backbone from packed data: an ordinary Hugging Face or timm checkpoint comes out.
+"""Pre-train a backbone on packed data and write an ordinary Hugging Face or timm checkpoint.
 
 `python -m tailprompt.pretrain --name NAME --recipe JSON --packed FOLDER [--tokenizer FOLDER] [--start FOLDER]
---out FOLDER`. A killed run leaves `state.pt` in the folder and goes on from it.
+--out FOLDER`. A killed run leaves `state.pt` in that folder and resumes from it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch.optim import AdamW, Optimizer
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, read_json, sha256, whole, write_json
-from tailprompt.gpus import free
+from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.loop import Batches, Loss, Schedule, fit
@@ -37,7 +37,7 @@ from tailprompt.training.state import Progress
 def pretrain(
     name: str, recipe: dict, packed: Path, tokenizer: Path | None, start: Path | None, folder: Path, device
 ) -> None:
-    """Train the recipe's model on `packed` and write its folder."""
+    """Train the recipe's model on `packed` and write its checkpoint to `folder`."""
     words = read_tokenizer(tokenizer)
     task = build(recipe, packed, words, device)
     if start:
@@ -65,24 +65,24 @@ def pretrain(
 
 
 def read_tokenizer(folder: Path | None):
-    """The tokenizer of a folder, if there is one."""
+    """The tokenizer in a folder, or None without a folder."""
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(folder) if folder else None
 
 
 def begin_from(model: nn.Module, start: Path) -> None:
-    """Load the weights of another pre-trained folder."""
-    weights, ours = load_file(start / "model.safetensors"), model.state_dict()
-    wrong = [name for name, value in weights.items() if name not in ours or ours[name].shape != value.shape]
-    absent = set(dict(model.named_parameters())) - set(weights)  # tied ones are named once
+    """Load the weights of another checkpoint; raises BadInput if their names or shapes differ."""
+    weights, own = load_file(start / "model.safetensors"), model.state_dict()
+    wrong = [name for name, value in weights.items() if name not in own or own[name].shape != value.shape]
+    absent = set(dict(model.named_parameters())) - set(weights)  # tied parameters are named once
     if wrong or absent:
         raise BadInput(f"{start}: its weights are not of this shape: {', '.join([*wrong, *absent][:3])}")
     model.load_state_dict(weights, strict=False)
 
 
 def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progress:
-    """Train the task's model by the loop, with a held-out loss every `evaluate_every` steps."""
+    """Train the task's model in the training loop, with a held-out loss every `evaluate_every` steps."""
     set_precision(recipe["precision"])
     return fit(
         task.model,
@@ -97,7 +97,7 @@ def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progre
 
 
 def schedule_of(recipe: dict) -> Schedule:
-    """How a recipe's model is trained: by steps, to the last, and with no wait for the GPU at each."""
+    """The schedule of a recipe: all of its steps, the last weights, and no wait for the GPU at each step."""
     return Schedule(
         optimizer=partial(adamw, weight_decay=recipe["weight_decay"]),
         rate=partial(linear, warmup=recipe["warmup"]),
@@ -112,7 +112,7 @@ def schedule_of(recipe: dict) -> Schedule:
 
 
 def adamw(learned: Iterable[Tensor], *, lr: float, weight_decay: float) -> Optimizer:
-    """AdamW that decays matrices and spares vectors: biases and the weights of norms."""
+    """AdamW with weight decay for matrices only, not for vectors (biases and the gains of norms)."""
     tensors = list(learned)
     groups = [
         {"params": [value for value in tensors if value.ndim > 1], "weight_decay": weight_decay},
@@ -122,7 +122,7 @@ def adamw(learned: Iterable[Tensor], *, lr: float, weight_decay: float) -> Optim
 
 
 def drawn_by_step(task: Task, batch: int) -> Batches:
-    """The task's batches, drawn anew at each step."""
+    """The batches of the task, drawn anew at each step."""
 
     def parts(step: int, micro: int) -> Iterator[tuple[Batch, int]]:
         drawn = task.train(step)
@@ -133,7 +133,7 @@ def drawn_by_step(task: Task, batch: int) -> Batches:
 
 
 def loss_of(task: Task, precision: str) -> Loss:
-    """The task's loss for the loop, compiled where there is a GPU."""
+    """The loss of the task for the training loop, compiled on a GPU."""
     device = task.held_out[0][0].device
     function = compiled(task.loss) if device.type == "cuda" else task.loss
     cast = autocast(device, precision)
@@ -146,14 +146,14 @@ def loss_of(task: Task, precision: str) -> Loss:
 
 
 def compiled(loss):
-    """The loss as one kernel after another, or as it is where the machine cannot compile."""
+    """The loss compiled by torch, or as it is on a machine that cannot compile."""
     torch._dynamo.config.suppress_errors = True
     return torch.compile(loss)
 
 
 @torch.no_grad()
 def held_out(model: nn.Module, *, task: Task, precision: str) -> dict[str, float]:
-    """Mean loss and share of right answers over the held-out items."""
+    """Mean loss and accuracy over the held-out items."""
     model.eval()
     with autocast(task.held_out[0][0].device, precision):
         losses, right = (
@@ -164,14 +164,14 @@ def held_out(model: nn.Module, *, task: Task, precision: str) -> dict[str, float
 
 
 def copy_files(source: Path, folder: Path, names: list[str]) -> None:
-    """Copy files of a folder to another, each whole."""
+    """Copy files from one folder to another, each atomically."""
     for name in names:
         with whole(folder / name) as temporary:
             shutil.copyfile(source / name, temporary)
 
 
 def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
-    """float16 weights and their config: transformers' own form, or timm's."""
+    """Write float16 weights and their config in the format of transformers or timm."""
     folder.mkdir(parents=True, exist_ok=True)
     model = model.half()
     if recipe["task"] != "classification":
@@ -205,18 +205,24 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tailprompt.pretrain", description="Pre-train a backbone."
+    parser = argparse.ArgumentParser(prog="tailprompt pretrain", description=__doc__.split("\n")[0])
+    parser.add_argument("--name", required=True, help="name of the recipe, for the checkpoint's record")
+    parser.add_argument(
+        "--recipe",
+        required=True,
+        metavar="JSON",
+        help="the recipe in config/pretraining.yaml without its card: "
+        '{"task": "span_corruption", "steps": 100, "seed": 1, "shape": {...}, ...}',
     )
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
-    parser.add_argument("--packed", required=True, type=Path, help="folder that tailprompt.pack wrote")
-    parser.add_argument("--tokenizer", type=Path, help="folder of the tokenizer, for text")
-    parser.add_argument("--start", type=Path, help="folder of the backbone to go on from")
-    parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--slots", type=int, default=1, help="processes that may share a card")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--packed", required=True, type=Path, metavar="FOLDER", help="folder that stage pack wrote"
+    )
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="for text: folder of the tokenizer")
+    parser.add_argument("--start", type=Path, metavar="FOLDER", help="folder of a checkpoint to begin from")
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the checkpoint")
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
+    parser.add_argument("--slots", type=int, default=1, help=SLOTS)
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
     recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)

@@ -1,9 +1,10 @@
 """Score a run from its predictions, or collect the scores of all runs of a scale into one long table.
 
-    python -m tailprompt.score --run RUNDIR --data DATA.json     writes RUNDIR/scores.parquet
+    python -m tailprompt.score --run FOLDER --data DATA.json     writes FOLDER/scores.parquet
     python -m tailprompt.score --collect results/<scale>         writes results/<scale>/scores.parquet
 
-Scores are never computed on part of a split: ids and labels must be those of the prepared data, row for row.
+Scores are never computed on part of a split: the predictions must have exactly the ids and labels of the
+prepared data.
 """
 
 from __future__ import annotations
@@ -27,31 +28,35 @@ SCHEMA = {"split": "string", "metric": "string", "group": "string", "value": "fl
 
 
 def check(predictions: pd.DataFrame, data: pd.DataFrame, gold: str, split: str, place: Path) -> None:
-    """Raise BadInput unless the split's predictions are its examples, each once, with the same label.
+    """Raise BadInput unless each example of the split is predicted exactly once, with its label.
 
     gold: the column of labels.
     """
-    ours = predictions[predictions.split == split].set_index("id")[gold].sort_index()
-    theirs = data[data.split == split].set_index("id")[gold].sort_index()
-    if len(ours) != len(theirs):
+    predicted = predictions[predictions.split == split].set_index("id")[gold].sort_index()
+    prepared = data[data.split == split].set_index("id")[gold].sort_index()
+    if len(predicted) != len(prepared):
         raise BadInput(
-            f"{place}: {len(ours)} {split} predictions for the {len(theirs)} {split} rows of the data"
+            f"{place}: {len(predicted)} {split} predictions for the {len(prepared)} {split} rows of the data"
         )
-    odd = ours.index.to_numpy() != theirs.index.to_numpy()
+    odd = predicted.index.to_numpy() != prepared.index.to_numpy()
     if odd.any():
-        raise BadInput(f"{place}: {split} id '{ours.index[odd][0]}' is not in the data, or there twice")
-    wrong = plain(ours) != plain(theirs)
+        raise BadInput(f"{place}: {split} id '{predicted.index[odd][0]}' is not in the data, or there twice")
+    wrong = plain(predicted) != plain(prepared)
     if wrong.any():
-        raise BadInput(f"{place}: the label of {split} id '{ours.index[wrong][0]}' differs from the data's")
+        example = predicted.index[wrong][0]
+        raise BadInput(f"{place}: the label of {split} id '{example}' differs from the data's")
 
 
 def plain(labels: pd.Series) -> np.ndarray:
-    """Labels that compare as one value each, lists too."""
+    """Labels that compare as one value each; lists become tuples."""
     return (labels.map(tuple) if labels.dtype == object else labels).to_numpy()
 
 
 def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Path) -> pd.DataFrame:
-    """Scores (split, metric, group, value) of a run on dev and test."""
+    """The scores of a run on dev and test, with columns split, metric, group and value.
+
+    Raises BadInput if neither split has rows.
+    """
     task, parts = recorded(report), []
     for split in SPLITS:
         check(predictions, data, task.gold, split, place)
@@ -65,18 +70,18 @@ def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Pa
 
 
 def score_run(run: Path, data: Path) -> None:
-    """Write `scores.parquet` into a run's folder."""
+    """Write `scores.parquet` into the folder of a run. data: the report (.json) of its data set."""
     agreement.check(run, read_json(run / "run.json"))
     report = read_json(data, "classes", "groups")
     table = read_parquet(data.with_suffix(".parquet"), "id", "split", recorded(report).gold)
     predictions = answers(run, data.with_suffix(".parquet"), report)
-    found = score(predictions, table, report, run / "predictions.parquet")
+    scored = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
-        found.to_parquet(temporary, index=False)
+        scored.to_parquet(temporary, index=False)
 
 
 def collect(root: Path) -> pd.DataFrame:
-    """The scores of all runs below `root`/runs, with their coordinates and how each was selected."""
+    """The scores of all runs below `root`/runs, with each run's coordinates and selected step."""
     files = sorted(root.glob("runs/*/*/*/*/*/scores.parquet"))
     if not files:
         raise BadInput(f"{root}/runs: no run has scores yet")
@@ -97,11 +102,19 @@ def collect(root: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt.score", description=__doc__.split("\n")[0])
-    parser.add_argument("--run", type=Path, help="a run's folder")
-    parser.add_argument("--data", type=Path, help="report (.json) of its data set, beside the Parquet")
+    parser = argparse.ArgumentParser(prog="tailprompt score", description=__doc__.split("\n")[0])
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="folder of the run to score")
     parser.add_argument(
-        "--collect", type=Path, metavar="ROOT", help="results of a scale whose runs to collect"
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="report of its data set: results/<scale>/data/<dataset>.json, beside the Parquet file",
+    )
+    parser.add_argument(
+        "--collect",
+        type=Path,
+        metavar="ROOT",
+        help="folder of a scale, results/<scale>, whose runs' scores to collect",
     )
     chosen = parser.parse_args()
     if chosen.collect:
@@ -111,7 +124,7 @@ def main() -> None:
     elif chosen.run and chosen.data:
         score_run(chosen.run, chosen.data)
     else:
-        parser.error("either --run with --data, or --collect")
+        parser.error("give either --run with --data, or --collect")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 python -m tailprompt.tabulate --root results/<scale> --spec JSON --out PREFIX
 
-JSON is what `blocks.expand` makes of the table's block, with `paper` and `name`.
+JSON is the table's block as `plan.blocks.expand` returns it, with `paper` and `name`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailprompt.report.tables.statistics import statistics
 
 
 def tabulate(root: Path, spec: dict, out: Path) -> None:
-    """Write the table's four files."""
+    """Write the four files of a table."""
     long, tex, md = named(KINDS, spec["kind"], "kind of table")(root, spec)
     written = {
         ".csv": long.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
@@ -34,10 +34,17 @@ def tabulate(root: Path, spec: dict, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt.tabulate", description=__doc__.split("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="results of a scale")
-    parser.add_argument("--spec", required=True, help="the table's block, filled in")
-    parser.add_argument("--out", type=Path, required=True, help="files to write, without their endings")
+    parser = argparse.ArgumentParser(prog="tailprompt tabulate", description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=Path, required=True, help="folder of a scale, results/<scale>")
+    parser.add_argument(
+        "--spec",
+        required=True,
+        metavar="JSON",
+        help="the table's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
+    )
     chosen = parser.parse_args()
     tabulate(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
 

@@ -1,7 +1,7 @@
-"""A tokenizer learned from a corpus, in the two forms that BERT and T5 use.
+"""Learn a tokenizer from a corpus, in the form of BERT or of T5.
 
 `python -m tailprompt.vocabulary --recipe JSON --corpus FILE --out FOLDER` writes tokenizer.json and
-tokenizer_config.json, which `transformers.AutoTokenizer` loads as they are.
+tokenizer_config.json, which `transformers.AutoTokenizer` loads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last
 
 
 def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int = 1000) -> tuple[Tokenizer, dict]:
-    """BERT's lower-cased WordPiece; a Chinese character is a word of its own. Returns it and its config."""
+    """BERT's lower-cased WordPiece and its config. A Chinese character is a word of its own."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -42,7 +42,7 @@ def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int = 1000) -> 
 
 
 def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
-    """T5's unigram pieces with `▁` for a space and a hundred sentinels at the end of the vocabulary."""
+    """T5's unigram pieces and their config, with `▁` for a space and a hundred sentinels at the end."""
     special = ["<pad>", "</s>", "<unk>"]
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(" {2,}", " ")])
@@ -67,7 +67,10 @@ def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
 
 
 def train(recipe: dict, corpus: Path, folder: Path) -> None:
-    """Learn the recipe's vocabulary from the training documents of `corpus`; write it to `folder`."""
+    """Learn the recipe's vocabulary from the training documents of `corpus`, and write it to `folder`.
+
+    Raises BadInput if the corpus is too small for the vocabulary.
+    """
     settings = dict(recipe["vocabulary"])
     learn = named(KINDS, settings.pop("kind"), "kind of vocabulary")
     paragraphs = (
@@ -88,14 +91,21 @@ def train(recipe: dict, corpus: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tailprompt.vocabulary", description="Learn a tokenizer from a corpus."
-    )
-    parser.add_argument("--recipe", required=True, help="a row of `pretraining`, as JSON")
+    parser = argparse.ArgumentParser(prog="tailprompt vocabulary", description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--corpus", required=True, type=Path, help="plain text, empty lines between documents"
+        "--recipe",
+        required=True,
+        metavar="JSON",
+        help="vocabulary, scripts, held_out and positions of a recipe in config/pretraining.yaml",
     )
-    parser.add_argument("--out", required=True, type=Path, help="folder for the tokenizer")
+    parser.add_argument(
+        "--corpus",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="plain text with empty lines between documents",
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the tokenizer")
     options = parser.parse_args()
     recipe = json_object(options.recipe, "--recipe", "vocabulary", "scripts", "held_out", "positions")
     train(recipe, options.corpus, options.out)

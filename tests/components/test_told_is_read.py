@@ -1,4 +1,4 @@
-"""What a run is told is what it reads: no setting stands in run.json for nothing, and none is read unsaid."""
+"""A run's settings are exactly those that it reads: run.json has no unread setting and lacks none."""
 
 from __future__ import annotations
 

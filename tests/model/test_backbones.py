@@ -1,4 +1,4 @@
-"""Backbones taken apart are what they were whole, and what is missing is one sentence."""
+"""The parts of a backbone compute what the whole does, and missing weights are reported in one sentence."""
 
 from __future__ import annotations
 

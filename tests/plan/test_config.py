@@ -1,4 +1,4 @@
-"""The configuration is refused where it says what nobody reads, in one sentence with file and key."""
+"""A configuration with a key that nothing reads is refused in one sentence with file and key."""
 
 import ast
 import json
@@ -250,7 +250,7 @@ def test_null_drops_a_paper_that_an_earlier_file_makes(root):
         ),
         (
             {"backbones": {"t5-xl": {"cards": 0}}},
-            ["backbones.t5-xl.cards: 0 is not a number of cards from 1"],
+            ["backbones.t5-xl.cards: 0 is not a number of GPUs from 1"],
         ),
         ({"backbones": {"t5-xl": {"dtype": "half"}}}, ["t5-xl.dtype is 'half'; allowed: float32, bfloat16"]),
         ({"backbones": {"t5-xl": {"device_map": "all"}}}, ["t5-xl.device_map is 'all'; allowed: auto"]),

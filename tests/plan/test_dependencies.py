@@ -1,4 +1,4 @@
-"""The files that a module is made of, as rules watch them."""
+"""The source files that a module depends on, which rules take as input."""
 
 from pathlib import Path
 

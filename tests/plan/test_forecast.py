@@ -1,4 +1,4 @@
-"""`tailprompt plan`: what a scale runs, downloads and costs, true to the plan and to what is done."""
+"""`tailprompt plan`: the runs, downloads and cost of a scale agree with the plan and with finished runs."""
 
 import json
 from pathlib import Path
@@ -22,9 +22,9 @@ def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
 
 def test_the_cards_of_a_large_backbone_are_said(tmp_path):
     ppt = scale("paper") | {"make": {"ppt": {"tables": ["table4"], "figures": []}}}
-    stated = "cards of a job: 2 with t5-xl, 4 with t5-xxl, 4 with t5-xxl-lm, 1 with others"
+    stated = "GPUs of a job: 2 with t5-xl, 4 with t5-xxl, 4 with t5-xxl-lm, 1 with others"
     assert stated in forecast(ppt, tmp_path).replace("2 with mt5-xl, 4 with mt5-xxl, ", "")
-    assert "cards of a job" not in forecast({**ppt, "device": "cpu"}, tmp_path)
+    assert "GPUs of a job" not in forecast({**ppt, "device": "cpu"}, tmp_path)
 
 
 def test_the_demo_downloads_nothing():

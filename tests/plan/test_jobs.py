@@ -1,4 +1,4 @@
-"""What each kind of job takes and is told."""
+"""The inputs and parameters of each kind of job."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recipes of pre-training that could not be trained are refused in the plan."""
+"""The plan refuses recipes that cannot be trained."""
 
 import copy
 from inspect import signature

@@ -1,4 +1,4 @@
-"""Schedules beside those of the libraries and papers that they are from."""
+"""Schedules agree with those of the libraries and papers that they come from."""
 
 import pytest
 import torch

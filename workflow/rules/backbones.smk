@@ -1,6 +1,7 @@
-"""Weights: a folder that ships, a pinned revision in the Hugging Face cache, or made here from raw data.
+"""Backbones: a folder that ships, a pinned revision in the Hugging Face cache, or made here from raw data.
 
-`backbones` makes all recipes of `pretraining`: raw data -> vocabulary -> packed arrays -> checkpoint -> card.
+Rule `backbones` makes all recipes of `pretraining`: raw data -> vocabulary -> packed arrays -> checkpoint ->
+model card.
 """
 
 

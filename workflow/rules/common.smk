@@ -1,4 +1,4 @@
-"""The configuration, and how rules ask plan/ about it: no rules here."""
+"""The configuration, and how rules ask plan/ about it. There are no rules here."""
 
 import json
 import shlex
@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt import gpus as cards
+from tailprompt.gpus import visible
 from tailprompt.errors import BadInput
 from tailprompt.plan import asked, blocks, points, rows
 from tailprompt.plan.config import load, typed
@@ -30,14 +30,14 @@ SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
 RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 
-# Only a cluster's command line has a number of jobs (nodes) beside that of cores.
+# Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
-CARDS = len(cards.visible()) if LOCAL and DEVICE != "cpu" else 0
-# A resource without a limit is unlimited: jobs would crowd on the cards of this machine.
-if CARDS and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", CARDS * SLOTS)
+GPUS = len(visible()) if LOCAL and DEVICE != "cpu" else 0
+# A resource without a limit is unlimited, and then too many jobs would start on the GPUs of this machine.
+if GPUS and "gpu" not in workflow.global_resources:
+    workflow.register_resource("gpu", GPUS * SLOTS)
 
-# A job runs the Python that runs Snakemake, unless conda brings one, and finds the package in src.
+# A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
 shell.prefix(
@@ -47,12 +47,12 @@ shell.prefix(
 
 
 def of(function, *names, **options):
-    """A function of wildcards for a rule: what `function` of plan/ says of the configuration and of `names` in them."""
+    """wildcards -> function(config, the wildcards called `names`), for a rule."""
     return lambda wildcards: function(config, *(getattr(wildcards, name) for name in names), **options)
 
 
 def told(function, *names, **options):
-    """The same as one line of JSON, equal for equal values: Snakemake sees a change only where there is one."""
+    """The result of `of` as one line of JSON, the same for equal values, so that Snakemake sees only real changes."""
     return lambda wildcards: as_json(of(function, *names, **options)(wildcards))
 
 
@@ -61,41 +61,41 @@ def as_json(value):
 
 
 def option(name, file):
-    """An option that names an input, or nothing without one."""
+    """A command-line option for an input file; empty without one."""
     return f"{name} {shlex.quote(str(file))}" if file else ""
 
 
 def folder_option(name, file):
-    """The same that names the folder of the input."""
+    """A command-line option for the folder of an input file; empty without one."""
     return option(name, file and Path(str(file)).parent)
 
 
 def shown_by(what, function, **options):
-    """A function of wildcards: what `function` says of the block of the table or figure that they name."""
+    """wildcards -> function(block of the table or figure that they name)."""
     block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
     return lambda wildcards: function(block(wildcards), **options)
 
 
 def run_inputs(wildcards):
-    """What training takes: nothing that is newer trains a run anew that already is what it is asked to be."""
+    """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     parts = ("protocol", "backbone", "dataset", "method", "seed")
     point = points.Point.at("/".join(getattr(wildcards, part) for part in parts))
     return unless(stands(point), runs.to_train(config, point))
 
 
 def recipe_inputs(wildcards):
-    """What pre-training takes: the same of a checkpoint that its recipe made as it is now."""
+    """The inputs of pre-training. A newer input does not retrain a checkpoint of the present recipe."""
     return unless(recipes.stands(config, wildcards.recipe), recipes.to_pretrain(config, wildcards.recipe))
 
 
 def unless(settled, files):
-    """Inputs of a job, whose age does not matter where `settled`."""
+    """The inputs of a job, whose age does not matter if `settled`."""
     return {name: ancient(file) for name, file in files.items()} if settled else files
 
 
 @cache
 def stands(point):
-    """Whether a run is what is asked of it; a run that no table takes may be asked for by its path."""
+    """Whether a run is what is asked. A run that no table takes can be requested by its path."""
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
@@ -104,16 +104,16 @@ weights = cache(lambda backbone: asked.weights(config, backbone))
 
 
 def cards_of(wildcards):
-    """Cards of a training job: what its backbone's row says; a recipe takes one."""
+    """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
     return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
 
 
 def gpus(wildcards):
-    """Slots of cards for a training job."""
-    cards_here = CARDS if LOCAL else None
-    return runs.slots_taken(cards_of(wildcards), device=DEVICE, slots=SLOTS, cards=cards_here)
+    """The GPU slots of a training job."""
+    here = GPUS if LOCAL else None
+    return runs.slots_taken(cards_of(wildcards), device=DEVICE, slots=SLOTS, cards=here)
 
 
 def host_mb(wildcards, attempt):
-    """Main memory of a training job."""
+    """The main memory of a training job in MB; a retry asks for more."""
     return runs.host_mb(config, wildcards.backbone) * attempt

@@ -1,4 +1,4 @@
-"""Raw files, downloaded or in the user's folder -> one Parquet and its report a data set.
+"""Raw files (downloaded or in the user's folder) -> a Parquet file and a report for each data set.
 
 Images are decoded first, once for all cuts of a data set.
 """
@@ -8,7 +8,7 @@ localrules:
     prepare,
 
 
-# It takes no sources: a comment must not cost the hours that a large set takes.
+# Source files are no input: a changed comment must not decode a large data set again, which takes hours.
 rule decode:
     input:
         files=of(data.user_files, "dataset"),
@@ -34,7 +34,7 @@ rule decode:
         " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
 
 
-# Pseudo-labels by a model are made from its probabilities, so that other thresholds annotate nothing again.
+# Pseudo-labels are made from the model's probabilities in `prepare`, so other thresholds annotate nothing again.
 rule annotate:
     input:
         corpus=ancient(of(data.corpus, "dataset")),
@@ -70,7 +70,7 @@ rule prepare:
         report="results/{scale}/data/{dataset}.json",
     log:
         "results/{scale}/logs/prepare/{dataset}.log",
-    priority: 2  # a fault in any data set shows before hours go into training on another
+    priority: 2  # a fault in any data set shows before hours are spent on training
     conda:
         "../../envs/tables.yaml"
     params:

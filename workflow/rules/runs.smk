@@ -1,7 +1,7 @@
 """A point -> its trained tensors and predictions -> its scores."""
 
 
-# A second of work: on a cluster a job of its own would take ten.
+# It takes a second; as a job of its own on a cluster it would take ten.
 localrules:
     score,
 
@@ -23,11 +23,11 @@ rule train:
         "../../envs/torch.yaml"
     threads: config["threads"]
     resources:
-        device=DEVICE,  # where a run is computed is no setting of it: a change re-runs nothing
+        device=DEVICE,  # a resource and no setting, so that another device re-runs nothing
         slots=SLOTS,
         gpu=gpus,
         cards=cards_of,
-        nodes=1,  # of a cluster, which could give each card on another
+        nodes=1,  # on a cluster, which could give each GPU on another node
         mem_mb=host_mb,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
@@ -44,7 +44,7 @@ rule score:
         predictions="results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
         data="results/{scale}/data/{dataset}.json",
         table="results/{scale}/data/{dataset}.parquet",
-        backbone="results/{scale}/backbones/{backbone}.json",  # so that it is never hidden behind a settled run
+        backbone="results/{scale}/backbones/{backbone}.json",  # checked even if the run is settled
         source=sources("tailprompt.score"),
     output:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/scores.parquet",

@@ -1,8 +1,8 @@
 """How a component declares its settings.
 
-A component is a frozen dataclass. Its fields are of three kinds: a key (a value), a choice (one of several
-components, by name) and a part (a component that is always there). `when` says with which choices a field is
-read.
+A component is a frozen dataclass. It has three kinds of fields: a key is a value, a choice is one of several
+components by name, and a part is a component that is always present. `when` says beside which choices a field
+is read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
-ABSENT = object()  # no value, where None is one
+ABSENT = object()  # no value; None is a value
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
 
 
 def component(name: str):
-    """A class decorator: a component that the configuration calls `name`, as its function is called."""
+    """A class decorator that declares a component by its name in the configuration and in the registries."""
 
     def declared(cls):
         cls.name = name
@@ -28,23 +28,23 @@ def component(name: str):
 
 
 def key(default=ABSENT, says: str = "", *, when: dict | None = None, of_data: bool = False, **schema):
-    """A value. schema: JSON Schema beside its type. Without a default it must be stated.
+    """Declare a key. says: its meaning. schema: JSON Schema in addition to its type.
 
-    of_data: a data set's row states it, and nothing else.
+    A key without a default must be given. of_data: whether only the row of a data set gives it.
     """
-    told = {"says": says, "when": when or {}, "schema": schema, "of_data": of_data}
-    return field(metadata=told) if default is ABSENT else field(default=default, metadata=told)
+    metadata = {"says": says, "when": when or {}, "schema": schema, "of_data": of_data}
+    return field(metadata=metadata) if default is ABSENT else field(default=default, metadata=metadata)
 
 
 def choice(default: str | None = None, says: str = "", *, when: dict | None = None, **others: str):
-    """One of several components. others: what the backbone reads -> the default there."""
+    """Declare a choice of one of several components. others: what the backbone reads -> its default."""
     return field(
         default=None, metadata={"says": says, "when": when or {}, "usual": default, "others": others}
     )
 
 
 def part(*, when: dict | None = None):
-    """A component that is always there."""
+    """Declare a part: a component that is always present."""
     return field(default=None, metadata={"says": "", "when": when or {}})
 
 
@@ -52,7 +52,8 @@ def part(*, when: dict | None = None):
 class Setting:
     """A field of a component, as the plan and the documentation read it.
 
-    kind: key, choice or part. options: components by name, of a part its own. schema: JSON Schema of a value.
+    kind: key, choice or part. options: the components of a choice or part by name. schema: JSON Schema of a
+    key.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Setting:
     of_data: bool = False
 
     def read_where(self, chosen: dict[str, str]) -> bool:
-        """Whether the field is read where these components were chosen."""
+        """Whether the field is read if these components are chosen. chosen: slot -> component."""
         return all(chosen.get(slot) in names for slot, names in self.when.items())
 
     def value(self, given):
@@ -89,20 +90,20 @@ def settings_of(component: type) -> tuple[Setting, ...]:
 
 
 def setting(name: str, hint, declared) -> Setting:
-    """One field, by what its type is."""
-    told = {key: declared.metadata[key] for key in ("says", "when")}
+    """The setting of one dataclass field. hint: its type."""
+    common = {key: declared.metadata[key] for key in ("says", "when")}
     members = members_of(hint)
     if all(hasattr(member, "name") for member in members):
         options = {member.name: member for member in members}
         if "usual" not in declared.metadata:
-            return Setting(name, "part", **told, options=options)
+            return Setting(name, "part", **common, options=options)
         usual, others = declared.metadata["usual"], declared.metadata["others"]
-        return Setting(name, "choice", **told, default=usual, others=others, options=options)
+        return Setting(name, "choice", **common, default=usual, others=others, options=options)
     schema, of_data = schema_of(members, declared), declared.metadata["of_data"]
     return Setting(
         name,
         "key",
-        **told,
+        **common,
         default=ABSENT if declared.default is MISSING else declared.default,
         schema=schema,
         of_data=of_data,
@@ -110,12 +111,12 @@ def setting(name: str, hint, declared) -> Setting:
 
 
 def members_of(hint) -> tuple:
-    """The types of a union, or the one type."""
+    """The types in a union, or the single type."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def schema_of(members: tuple, declared) -> dict:
-    """JSON Schema of a key: of its type, then what it adds."""
+    """The JSON Schema of a key: that of its type, then what its declaration adds."""
     literal = [value for member in members if get_origin(member) is Literal for value in get_args(member)]
     if literal:
         return {"enum": literal, **declared.metadata["schema"]}
@@ -128,9 +129,9 @@ def schema_of(members: tuple, declared) -> dict:
 def every(
     component: type, slot: str = "", when: dict | None = None, owner: str = ""
 ) -> Iterator[tuple[str, str, Setting]]:
-    """(slot, name of what was chosen there, field) of a component and of all below it.
+    """(slot, name of the component in it, field) for a component and all components below it.
 
-    A part belongs to what it is a part of.
+    The fields of a part belong to the component that has the part.
     """
     for each in settings_of(component):
         inside = {**(when or {}), **each.when}

@@ -1,4 +1,4 @@
-"""What turns a vector into class logits."""
+"""Components of `head`: what turns a vector into class logits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class LinearPredictor:
 
 @component("cosine")
 class CosinePredictor:
-    """The cosine of the features and each class's vector, scaled (LPT section 4.1)."""
+    """The scaled cosine between the features and the vector of each class (LPT section 4.1)."""
 
     logit_scale: float = key(
         20.0,
-        "of the logits, and so of a loss's margins and noise (20 in LPT's code, 30 in LDAM's)",
+        "scale of logits, and of margins and noise in the loss (20 in LPT's code, 30 in LDAM's)",
         exclusiveMinimum=0,
     )
 
@@ -34,7 +34,7 @@ class FreshNorm:
 
     norm_eps: float | str = key(
         "backbone",
-        "backbone: that of the checkpoint",
+        "epsilon of the norm; backbone takes the checkpoint's",
         exclusiveMinimum=0,
         pattern="^backbone$",
         description="backbone (that of the checkpoint) or a number above 0",
@@ -47,7 +47,7 @@ class PretrainedNorm:
 
     norm_eps: float | str = key(
         "backbone",
-        "backbone: that of the checkpoint",
+        "epsilon of the norm; backbone takes the checkpoint's",
         exclusiveMinimum=0,
         pattern="^backbone$",
         description="backbone (that of the checkpoint) or a number above 0",
@@ -62,10 +62,10 @@ HEAD_START = Literal["random", "class_means"]
 class Linear:
     """GLEE's CLS head: dense, activation, dropout, perhaps layer norm, predictor (section 2.2)."""
 
-    activation: Literal["tanh", "relu", "gelu"] = key("tanh", "after the dense layer")
-    norm: NoNorm | FreshNorm | PretrainedNorm = choice("none", "before the predictor (GLEE section 4.3)")
-    dropout: float = key(0.1, "of the features", **DROPOUT)
-    predictor: LinearPredictor | CosinePredictor = choice("linear", "of the classes")
+    activation: Literal["tanh", "relu", "gelu"] = key("tanh", "activation after the dense layer")
+    norm: NoNorm | FreshNorm | PretrainedNorm = choice("none", "norm before the predictor (GLEE section 4.3)")
+    dropout: float = key(0.1, "dropout of the features", **DROPOUT)
+    predictor: LinearPredictor | CosinePredictor = choice("linear", "how class logits are computed")
     head_start: HEAD_START = key("random", "class_means: class vectors begin as LIFT's (Shi et al. 2024)")
 
 
@@ -73,17 +73,17 @@ class Linear:
 class Predictor:
     """One layer on the features (LPT section 4.1)."""
 
-    dropout: float = key(0.0, "of the features (0.1 in LPT's code)", **DROPOUT)
-    predictor: LinearPredictor | CosinePredictor = choice("linear", "of the classes")
+    dropout: float = key(0.0, "dropout of the features (0.1 in LPT's code)", **DROPOUT)
+    predictor: LinearPredictor | CosinePredictor = choice("linear", "how class logits are computed")
     head_start: HEAD_START = key("random", "class_means: class vectors begin as LIFT's (Shi et al. 2024)")
 
 
 @component("verbalizer")
 class Verbalizer:
-    """The pretrained language-model head at the mask, over the classes' words (GLEE section 2.2)."""
+    """The pre-trained language-model head at the mask, over the words of the classes (GLEE section 2.2)."""
 
-    tied: bool = key(True, "false trains the output embedding apart from the input one (GLEE section 4.1)")
+    tied: bool = key(True, "false trains the output embedding separately from the input (GLEE section 4.1)")
     decoding: Literal["restricted", "open"] = key(
-        "restricted", "among the answers' tokens, or over the vocabulary (PPT Eq. 2)"
+        "restricted", "over the answers' tokens only, or over the vocabulary (PPT Eq. 2)"
     )
-    verbalizer: str | None = key(None, "CSV of label,words; else a class's word is its name")
+    verbalizer: str | None = key(None, "CSV file of label,words; without one the name of a class is its word")

@@ -1,4 +1,4 @@
-"""What a backbone reads of an example."""
+"""Components of `input`: what a backbone reads of an example."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Plain:
 
     reads = "text"
     families = ("bert", "roberta")
-    max_length: int = key(says="tokens at most; the data set's", **MAX_LENGTH)
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
 
 
 @component("prompted")
@@ -27,7 +27,7 @@ class Prompted:
         "template_as_released where it has one",
         minLength=1,
     )
-    max_length: int = key(says="tokens at most; the data set's", **MAX_LENGTH)
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
 
 
 @component("formatted")
@@ -38,15 +38,15 @@ class Formatted:
     families = ("bert", "roberta", "t5")
     heads = ("verbalizer",)
     template: str = key(
-        says="soft | hybrid | unified | soft_as_released | hard_as_released | unified_as_released, else "
-        "words around {text}, {mask} and perhaps {pair} and {choices}",
+        says="soft | hybrid | unified | soft_as_released | hard_as_released | unified_as_released, or words "
+        "around {text}, {mask} and perhaps {pair} and {choices}",
         minLength=1,
     )
-    language: str = key(says="of the letters before options; the data set's", of_data=True)
-    max_length: int = key(says="tokens at most; the data set's", **MAX_LENGTH)
+    language: str = key(says="of the letters before options; the data set gives it", of_data=True)
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
     sentinel_loss: bool = key(
         False,
-        "of a T5: add the loss of the sentinel before the answer, and halve the sum (PPT's code)",
+        "for a T5: true adds the loss of the sentinel before the answer and halves the sum (PPT's code)",
     )
 
 
@@ -58,6 +58,6 @@ class Pixels:
     families = ("vit",)
     heads = ("predictor",)
     test_zoom: float = key(
-        1.0, "1 resizes to the model's side; 1.143 cuts the middle out of more (LPT's code)", minimum=1
+        1.0, "1 resizes to the model's size; 1.143 crops the centre of a larger image (LPT's code)", minimum=1
     )
-    views: int = key(1, "at test: 1, or 5 for the mean over five crops", enum=[1, 5])
+    views: int = key(1, "views of a test image: 1, or 5 for the mean over five crops", enum=[1, 5])

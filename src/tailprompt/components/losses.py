@@ -1,4 +1,4 @@
-"""What a run minimises, and in which order it sees its examples."""
+"""Components of `loss` and `sampler`: what a run minimises, and the order of its examples."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ DUAL = {"sampler": ("dual", "dual_as_released")}
 
 @component("cross_entropy")
 class CrossEntropy:
-    """GLEE Eqs. 1 and 4."""
+    """Cross-entropy (GLEE Eqs. 1 and 4)."""
 
 
 @component("focal")
 class Focal:
-    """Lin et al. 2017, Eq. 4."""
+    """Focal loss (Lin et al. 2017, Eq. 4)."""
 
-    gamma: float = key(1.0, "exponent", minimum=0)
+    gamma: float = key(1.0, "exponent of 1 - p", minimum=0)
 
 
 @component("focal_as_released")
 class FocalAsReleased:
-    """What GLEE's code computes in its place."""
+    """What GLEE's code computes as focal loss."""
 
-    gamma: float = key(1.0, "exponent", minimum=0)
+    gamma: float = key(1.0, "exponent of 1 - log p", minimum=0)
 
 
 @component("logit_adjusted")
 class LogitAdjusted:
-    """Menon et al. 2021, Eq. 10."""
+    """Logit adjustment (Menon et al. 2021, Eq. 10)."""
 
-    prior: float = key(1.0, "tau there: exponent of the class prior")
+    prior: float = key(1.0, "exponent of the class prior (tau in the paper)")
 
 
 @component("balanced_softmax")
 class BalancedSoftmax:
-    """Ren et al. 2020, Eq. 3."""
+    """Balanced softmax (Ren et al. 2020, Eq. 3)."""
 
 
 @component("class_balanced")
 class ClassBalanced:
-    """Cui et al. 2019, Eq. 9."""
+    """Class-balanced loss (Cui et al. 2019, Eq. 9)."""
 
-    beta: float = key(0.999, "of the effective number of examples", minimum=0, exclusiveMaximum=1)
+    beta: float = key(0.999, "beta in the effective number of examples", minimum=0, exclusiveMaximum=1)
 
 
 @component("ldam")
 class Ldam:
-    """Cao et al. 2019, Eq. 13."""
+    """LDAM (Cao et al. 2019, Eq. 13)."""
 
     scaled = True  # takes the scale of the logits
 
@@ -60,7 +60,7 @@ class Gcl:
 
     scaled = True  # takes the scale of the logits
 
-    noise: float = key(1.0, "times the cloud", minimum=0)
+    noise: float = key(1.0, "factor of the noise", minimum=0)
 
 
 @component("asymmetric_gcl")
@@ -69,13 +69,18 @@ class AsymmetricGcl:
 
     scaled = True  # takes the scale of the logits
 
-    noise: float = key(1.0, "times the cloud", minimum=0)
+    noise: float = key(1.0, "factor of the noise", minimum=0)
     lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
     lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
     lambda_positive_instance: float | None = key(
-        None, "the same in the shuffled branch, where it differs (0.5 in LPT's code)", when=DUAL, minimum=0
+        None,
+        "lambda_positive in the shuffled branch, if it differs (0.5 in LPT's code)",
+        when=DUAL,
+        minimum=0,
     )
-    lambda_negative_instance: float | None = key(None, "likewise (8 in LPT's code)", when=DUAL, minimum=0)
+    lambda_negative_instance: float | None = key(
+        None, "lambda_negative in the shuffled branch, if it differs (8 in LPT's code)", when=DUAL, minimum=0
+    )
 
 
 @component("asymmetric_gcl_as_released")
@@ -84,15 +89,20 @@ class AsymmetricGclAsReleased:
 
     scaled = True  # takes the scale of the logits
 
-    noise: float = key(0.5, "times the cloud, which is normalised", minimum=0)
-    margin: float = key(0.1, "on the label", minimum=0)
-    smoothing: float = key(0.1, "of labels", minimum=0, exclusiveMaximum=1)
+    noise: float = key(0.5, "factor of the noise, which is normalised", minimum=0)
+    margin: float = key(0.1, "margin of the label", minimum=0)
+    smoothing: float = key(0.1, "label smoothing", minimum=0, exclusiveMaximum=1)
     lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
     lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
     lambda_positive_instance: float | None = key(
-        None, "the same in the shuffled branch, where it differs (0.5 in LPT's code)", when=DUAL, minimum=0
+        None,
+        "lambda_positive in the shuffled branch, if it differs (0.5 in LPT's code)",
+        when=DUAL,
+        minimum=0,
     )
-    lambda_negative_instance: float | None = key(None, "likewise (8 in LPT's code)", when=DUAL, minimum=0)
+    lambda_negative_instance: float | None = key(
+        None, "lambda_negative in the shuffled branch, if it differs (8 in LPT's code)", when=DUAL, minimum=0
+    )
 
 
 @component("shuffled")
@@ -102,26 +112,26 @@ class Shuffled:
 
 @component("balanced")
 class Balanced:
-    """Every class as often as any other (Kang et al. 2020, Eq. 1, q = 0)."""
+    """All classes equally often (Kang et al. 2020, Eq. 1, q = 0)."""
 
 
 @component("square_root")
 class SquareRoot:
-    """Classes by the square root of their counts (Kang et al. 2020, Eq. 1, q = 1/2)."""
+    """Classes in proportion to the square root of their counts (Kang et al. 2020, Eq. 1, q = 1/2)."""
 
 
 @component("dual")
 class Dual:
     """A balanced and a shuffled batch side by side (LPT section 4.2)."""
 
-    dual_weight: float = key(0.5, "eta: the first weight of the shuffled branch (LPT appendix B)", minimum=0)
+    dual_weight: float = key(0.5, "eta: initial weight of the shuffled branch (LPT appendix B)", minimum=0)
 
 
 @component("dual_as_released")
 class DualAsReleased:
-    """LPT's code: four images a class in turn, beside draws with replacement."""
+    """LPT's code: classes in turn with four images of each, beside draws with replacement."""
 
-    dual_weight: float = key(0.5, "eta: the first weight of the second branch (LPT appendix B)", minimum=0)
+    dual_weight: float = key(0.5, "eta: initial weight of the second branch (LPT appendix B)", minimum=0)
 
 
 Loss = (

@@ -1,4 +1,4 @@
-"""Settings become a typed run, and a run its settings: only what its components read."""
+"""From settings to a typed run and back: a run has only the settings that its components read."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Lookup = Callable[[str, str], object]  # (slot, key) -> what is given there, or 
 
 
 def composed(lookup: Lookup, *, reads: str, trains: bool = True) -> tuple[Run, dict[tuple[str, str], object]]:
-    """The run that `lookup` describes, and by (slot, key) every value that its components read.
+    """The run that `lookup` describes, and (slot, key) -> value for every key that its components read.
 
-    reads: what the backbone takes, text or image. trains: False for a data set for test alone.
-    Raises BadInput for an unknown component, and for a key without a default that is not given.
+    reads: what the backbone takes, text or image. trains: False for a data set for test only.
+    Raises BadInput for an unknown component, and for a missing key without a default.
     """
     chosen, told = {"reads": reads, "rows": "train" if trains else "test"}, {}
     return made(Run, lookup, chosen, told, ""), told
 
 
 def made(component: type, lookup: Lookup, chosen: dict[str, str], told: dict, slot: str):
-    """One component with all below it; notes in `chosen` and `told` what was chosen and read."""
+    """A component with all components below it; records in `chosen` and `told` what was chosen and read."""
     values = {}
     for each in settings_of(component):
         if not each.read_where(chosen):
@@ -63,7 +63,7 @@ def allowed(key: Setting, given, owner: str):
 
 
 def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
-    """Raise BadInput where a choice does not take what the backbone reads, or not with the input or tuner."""
+    """Raise BadInput if a choice does not suit what the backbone reads, or a head the input or tuner."""
     takes = {name: getattr(each, "reads", chosen["reads"]) for name, each in slot.options.items()}
     if chosen["reads"] not in takes[option.name]:
         allowed = (name for name, reads in takes.items() if chosen["reads"] in reads)
@@ -105,13 +105,13 @@ def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, obje
 
 
 def run_of(settings: dict) -> Run:
-    """The typed run of settings that `flat` made; raises BadInput where one is lacking or not known."""
+    """The typed run of settings that `flat` made; raises BadInput if one is missing or unknown."""
 
     def lookup(slot: str, key: str):
         found = given_to(settings, slot, key)
         if found is ABSENT:
             raise BadInput(f"settings lack {key}")
-        return found
+        return value
 
     reads = named(options("input"), lookup("", "input"), "input").reads
     return composed(lookup, reads=reads, trains="lr" in settings)[0]
@@ -125,7 +125,7 @@ def options(slot: str) -> dict[str, type]:
 
 @cache
 def readers(key: str) -> tuple[tuple[str, str, Setting], ...]:
-    """(slot, component's name, field) of everything that reads a key, qualified or not."""
+    """(slot, name of the component, field) for every component that reads a key, qualified or not."""
     slot, _, plain = key.rpartition(".")
     return tuple(
         (place, owner, each)
@@ -141,7 +141,7 @@ def keys() -> frozenset[str]:
 
 
 def where_read(key: str) -> str:
-    """What a run must have so that a key is read, in words."""
+    """In words, what a run must have for a key to be read."""
     places: dict[str, list[str]] = {}
     for slot, owner, each in readers(key):
         if slot:
@@ -156,7 +156,7 @@ def where_read(key: str) -> str:
 
 
 def parts(component) -> Iterator[object]:
-    """A component and all below it, as they are in one run."""
+    """A component of a run and all components below it."""
     yield component
     for each in fields(component):
         value = getattr(component, each.name)
@@ -165,7 +165,7 @@ def parts(component) -> Iterator[object]:
 
 
 def values(component, **chosen: str) -> dict[str, object]:
-    """The keys of one component that are read beside these choices, for the function of its name."""
+    """The keys of one component that are read beside these choices, as arguments of its function."""
     return {
         each.name: getattr(component, each.name)
         for each in settings_of(type(component))
@@ -174,17 +174,17 @@ def values(component, **chosen: str) -> dict[str, object]:
 
 
 def property_schema() -> dict[str, dict]:
-    """JSON Schema of every key: of choices the names, of a key that several declare the first's."""
-    found: dict[str, dict] = {}
+    """The JSON Schema of every key: all names of a choice, and the first declaration of another key."""
+    schemas: dict[str, dict] = {}
     for slot, _, each in every(Run):
         if each.kind == "part":
             continue
-        made = {"enum": list(each.options)} if each.kind == "choice" else dict(each.schema)
+        own = {"enum": list(each.options)} if each.kind == "choice" else dict(each.schema)
         for name in (each.name, f"{slot}.{each.name}") if slot else (each.name,):
-            known_so = found.setdefault(name, made)
-            if "enum" in known_so and "enum" in made:
-                found[name] = {**known_so, "enum": [*dict.fromkeys([*known_so["enum"], *made["enum"]])]}
-    return found
+            first = schemas.setdefault(name, own)
+            if "enum" in first and "enum" in own:
+                schemas[name] = {**first, "enum": [*dict.fromkeys([*first["enum"], *own["enum"]])]}
+    return schemas
 
 
 def documented() -> list[dict[str, str]]:

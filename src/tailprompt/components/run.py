@@ -1,4 +1,4 @@
-"""A run is a composition: input x tuner x head, and how it is trained and evaluated."""
+"""A run is composed of an input, a tuner and a head, and of how it is trained and evaluated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = {
         "dataset": {"type": "string"},
         "method": {"type": "string"},
         "seed": {"$ref": "config.schema.yaml#/$defs/seed"},
-        # instead of dataset: that of `languages` for the form of the data set, or for all
+        # instead of dataset: the one in `languages` for the form of the data set, or for all forms
         "prompts": {"enum": ["own", "unified"]},
         "folder": {"type": "string", "$ref": "config.schema.yaml#/$defs/path"},  # a prompt in peft's format
     },
@@ -43,7 +43,7 @@ START = {
 
 @component("run")
 class Run:
-    """All that a run is told."""
+    """All settings of a run."""
 
     input: Plain | Prompted | Formatted | Pixels = choice("plain", "what the backbone reads", image="pixels")
     tuner: Full | Frozen | SoftPrompt | Prompts | PromptsShallow | GroupPrompts = choice(
@@ -51,20 +51,22 @@ class Run:
     )
     head: Linear | Verbalizer | Predictor = choice("linear", "what makes class logits", image="predictor")
     training: Training = part(when={"rows": ("train",)})
-    precision: Literal["float32", "tf32", "bfloat16"] = key("float32", "the last two where the GPU has them")
+    precision: Literal["float32", "tf32", "bfloat16"] = key(
+        "float32", "format of numbers; tf32 and bfloat16 need a GPU that has them"
+    )
     select: Literal["f1", "accuracy", "last"] = key(
-        says="the dev score that picks the step (f1 is macro); last keeps the last weights"
+        says="the dev score that selects the step (f1 is macro); last keeps the last weights"
     )
     eta: float = key(
         0.0,
-        "weight norms raised to eta divide the logits whenever the model predicts (GLEE's eta-norm)",
+        "logits are divided by weight norms to the power eta in every prediction (GLEE's eta-norm)",
         minimum=0,
     )
     eta_bias: bool = key(False, "true divides the bias too, as released")
     tau: tuple[float, ...] = key(
         (0.0,),
-        "the same after training only, the best on dev (Kang et al. 2020)",
+        "the same after training only, with the best power on dev (Kang et al. 2020)",
         items={"type": "number", "minimum": 0},
         minItems=1,
     )
-    start: dict | None = key(None, "the run whose weights this one begins from", **START)
+    start: dict | None = key(None, "the run, or the folder of an adapter, to begin from", **START)

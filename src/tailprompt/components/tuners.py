@@ -1,4 +1,4 @@
-"""What is trained besides the head."""
+"""Components of `tuner`: what is trained besides the head."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ IMAGES = {"input": ("pixels",)}
 class Beside:
     """What else may learn in a ViT (LPT Table 15)."""
 
-    norms: Literal["frozen", "tuned"] = key("frozen", "tuned: all layer norms learn")
-    adapter: int = key(0, "width of an adapter beside each MLP, 0 for none (AdaptFormer)", minimum=0)
-    border: int = key(0, "pixels of a learnt frame, 0 for none (Visual Prompting)", minimum=0)
+    norms: Literal["frozen", "tuned"] = key("frozen", "tuned trains all layer norms")
+    adapter: int = key(0, "width of an adapter parallel to each MLP, 0 for none (AdaptFormer)", minimum=0)
+    border: int = key(0, "width in pixels of a learned frame, 0 for none (Visual Prompting)", minimum=0)
 
 
 @component("full")
@@ -24,7 +24,7 @@ class Full:
 
     reads = ("text", "image")
     goes_on = ("full", "frozen")
-    keep: bool = key(False, "write all trained weights, not the head's alone")
+    keep: bool = key(False, "true writes all trained weights, not only the head's")
     beside: Beside = part(when=IMAGES)
 
 
@@ -46,13 +46,13 @@ class SoftPrompt:
     reads = ("text",)
     heads = ("verbalizer",)
     goes_on = ("soft_prompt",)
-    length: int = key(100, "vectors (PPT section 4.1)", minimum=1)
+    length: int = key(100, "number of vectors (PPT section 4.1)", minimum=1)
     init: Literal["normal", "vocabulary", "top_words", "label_words", "task_words", "as_released"] = key(
-        "normal", "what they begin as (PPT Table 2); as_released: equal vectors"
+        "normal", "initial vectors (PPT Table 2); as_released makes them all equal"
     )
     prompt_scale: float = key(
         1.0,
-        "the body sees so many times the prompt; T5's rows say 100, for the learning rates of PPT's code",
+        "factor of the prompt in the body's input; T5's rows say 100, for the learning rates of PPT's code",
         exclusiveMinimum=0,
     )
 
@@ -69,19 +69,19 @@ class Prompts:
     goes_on = ("prompts",)
     length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
     init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
     beside: Beside = part()
 
 
 @component("prompts_shallow")
 class PromptsShallow:
-    """Prompts before the first block of a ViT alone (VPT-shallow)."""
+    """Prompts before the first block of a ViT only (VPT-shallow)."""
 
     reads = ("image",)
     goes_on = ("prompts_shallow",)
-    length: int = key(10, "prompts (LPT appendix B)", minimum=1)
+    length: int = key(10, "number of prompts (LPT appendix B)", minimum=1)
     init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
     beside: Beside = part()
 
 
@@ -93,14 +93,14 @@ class GroupPrompts:
     goes_on = ("prompts", "group_prompts")
     length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
     init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "of prompts", minimum=0, exclusiveMaximum=1)
+    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
     pool: int = key(20, "m: group prompts to choose from (LPT appendix B)", minimum=1)
-    chosen: int = key(2, "k: those averaged for an image (LPT Eqs. 2 and 3)", minimum=1)
-    shared_blocks: int = key(6, "K: blocks with the shared prompts alone (LPT section 4.2)", minimum=0)
+    chosen: int = key(2, "k: group prompts averaged for an image (LPT Eqs. 2 and 3)", minimum=1)
+    shared_blocks: int = key(6, "K: first blocks, with shared prompts only (LPT section 4.2)", minimum=0)
     query: Literal["shared", "pretrained"] = key(
-        "shared", "what chooses: the class token of phase 1, or of the plain ViT (LPT Table 10)"
+        "shared", "the query: the class token of phase 1, or of the plain ViT (LPT Table 10)"
     )
-    joint: bool = key(False, "shared and group prompts learn together (LPT Table 9)")
-    key_weight: float = key(1.0, "of 1 - cosine(query, keys) in the loss (LPT Eq. 5)", minimum=0)
-    key_scaled: bool = key(False, "true scales it with the branch's weight too, as released")
+    joint: bool = key(False, "true trains shared and group prompts together (LPT Table 9)")
+    key_weight: float = key(1.0, "weight of 1 - cosine(query, keys) in the loss (LPT Eq. 5)", minimum=0)
+    key_scaled: bool = key(False, "true multiplies it by the branch's weight too, as released")
     beside: Beside = part()

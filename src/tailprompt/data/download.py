@@ -36,13 +36,26 @@ def offline() -> bool:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that tell a stage where the files of a data set are."""
-    parser.add_argument("--dataset", required=True, help="the data set's row, as JSON")
     parser.add_argument(
-        "--data-dir", type=folder, help="a folder that holds the public files; null downloads them"
+        "--dataset",
+        required=True,
+        metavar="JSON",
+        help="its row of config/datasets.yaml as JSON, with its name and cut: "
+        '{"name": "sst2", "language": "en", ..., "cut": {"shots": 16}}',
     )
-    parser.add_argument("--raw", type=Path, required=True, help="where downloads go")
     parser.add_argument(
-        "--lock", type=Path, default=Path("config/lock.json"), help="digests seen at first downloads"
+        "--data-dir",
+        type=folder,
+        metavar="DIR",
+        help="folder that holds the public files; null downloads them",
+    )
+    parser.add_argument("--raw", type=Path, required=True, metavar="DIR", help="folder for downloads")
+    parser.add_argument(
+        "--lock",
+        type=Path,
+        default=Path("config/lock.json"),
+        metavar="FILE",
+        help="digests recorded at first downloads (default: config/lock.json)",
     )
 
 

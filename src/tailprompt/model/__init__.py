@@ -1,1 +1,1 @@
-"""A backbone, what is tuned in it, and the head on it."""
+"""The model: a backbone, a tuner and a head."""

@@ -18,7 +18,7 @@ TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE
 
 
 def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -> None:
-    """Save a prompt, in the space of input embeddings. backbone: the row it is of, with family."""
+    """Write a prompt in the space of the input embeddings. backbone: its row of the configuration."""
     length, width = prompt.shape
     config = {
         "peft_type": KIND,
@@ -26,7 +26,7 @@ def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -
         "base_model_name_or_path": backbone.get("path", backbone.get("hub")),
         "revision": backbone.get("revision"),
         "num_virtual_tokens": length,
-        "num_transformer_submodules": 1,  # before the encoder's input only
+        "num_transformer_submodules": 1,  # the prompt stands before the encoder's input only
         "token_dim": width,
         "prompt_tuning_init": "RANDOM",
         "inference_mode": True,
@@ -36,10 +36,10 @@ def write(folder: Path, prompt: Float[Tensor, "length width"], backbone: dict) -
 
 
 def read(folder: Path) -> Float[Tensor, "length width"]:
-    """The prompt of an adapter, in the space of input embeddings.
+    """The prompt of an adapter, in the space of the input embeddings.
 
-    peft keeps as many rows for a decoder, which prompt tuning does not read. Raises BadInput for another kind
-    of adapter.
+    peft stores as many rows again for a decoder, which prompt tuning does not read. Raises BadInput for
+    another kind of adapter, and for a prompt of the wrong length or with values that are not finite.
     """
     length, path = stated(folder)["num_virtual_tokens"], folder / WEIGHTS
     with reading(path):

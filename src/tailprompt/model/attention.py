@@ -1,7 +1,7 @@
-"""Prompts inside a block of a timm ViT: more keys and values, as many queries as before (LPT Eq. 1 and 4).
+"""Prompts in a block of a timm ViT: they add keys and values but no queries (LPT Eqs. 1 and 4).
 
-Appending prompts to the tokens, running the block and dropping their outputs gives the same; this does not
-compute what is dropped.
+The result is the same as if prompts were appended to the tokens and their outputs dropped. Here the dropped
+outputs are not computed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Tokens = Float[Tensor, "batch tokens width"]
 
 
 def embed(vit: nn.Module, pixels: Float[Tensor, "batch 3 size size"]) -> Tokens:
-    """Class and patch tokens with positions, as the first block takes them."""
+    """Class and patch tokens with position embeddings, which the first block takes."""
     return vit.norm_pre(vit.patch_drop(vit._pos_embed(vit.patch_embed(pixels))))
 
 
@@ -27,8 +27,8 @@ def block(
 ) -> Float[Tensor, "batch queries width"]:
     """The first `queries` tokens (None: all) after a block that also attends to prompts.
 
-    layer: a timm Block. prompts: for each example, or one for all. adapter: runs beside the feed-forward
-    network (AdaptFormer, Chen et al. 2022).
+    layer: a timm Block. prompts: of each example, or one set for all. adapter: runs parallel to the
+    feed-forward network (AdaptFormer, Chen et al. 2022).
     """
     seen, kept = layer.norm1(tokens), tokens[:, :queries]
     if prompts is not None:
@@ -40,7 +40,7 @@ def block(
 
 
 def attend(attention: nn.Module, tokens: Tokens, queries: int) -> Float[Tensor, "batch queries width"]:
-    """A timm Attention in which all tokens are keys and values and the first `queries` ask."""
+    """A timm Attention in which all tokens are keys and values, but only the first `queries` are queries."""
     projected = attention.qkv(tokens).unflatten(-1, (3, attention.num_heads, -1))
     query, key, value = projected.permute(2, 0, 3, 1, 4)
     query, key = attention.q_norm(query[:, :, :queries]), attention.k_norm(key)

@@ -1,6 +1,7 @@
-"""A body maps a batch to the vector that the head reads: one contract for texts and images.
+"""A body maps a batch to the vectors that the head reads, for texts and images alike.
 
-The pretrained network is `pretrained`. What a tuner adds lies beside it; its prompts are `prompts`.
+The pre-trained network is its attribute `pretrained`. What a tuner adds stands beside it; prompts are in
+`prompts`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Tokens = Float[Tensor, "batch tokens width"]
 
 
 class Read(NamedTuple):
-    """What a body makes of a batch.
+    """What a body returns for a batch. A field that a body does not compute is None.
 
-    vector: of each example, at the place that is read. states: of all its tokens, of texts. match: LPT Eq. 5,
-    second term. chosen: its group prompts, the best first. What a body does not have is None.
+    vector: of each example, at the position that is read. states: of all tokens of a text. match: the second
+    term of LPT Eq. 5. chosen: the group prompts of each example, the best first.
     """
 
     vector: Vector
@@ -34,11 +35,12 @@ class Read(NamedTuple):
 
 
 class TextBody(nn.Module):
-    """A language model, perhaps behind a soft prompt of which it sees `scale` times (PPT Eq. 2).
+    """A language model, perhaps with a soft prompt before its input (PPT Eq. 2).
 
-    prompts: Float[length width], of which `prompts / scale` learns. The released code of PPT divides T5's
-    embeddings by 100 for half precision, which changes no function, and its learning rates are of that space;
-    scale: 100 takes them as they are. rests: the network stays in evaluation mode, so that it drops nothing.
+    prompts: Float[length width]; the parameter is `prompts / scale`, and the network sees `scale` times the
+    parameter. PPT's released code divides T5's embeddings by 100 for half precision. This changes no
+    function, but its learning rates belong to that space; with scale 100 they can be used unchanged. rests:
+    whether the network stays in evaluation mode, so that its dropout is off.
     """
 
     reads = "text"
@@ -61,15 +63,15 @@ class TextBody(nn.Module):
             self.pretrained.eval()
             for layer in self.pretrained.modules():
                 if getattr(layer, "gradient_checkpointing", False):
-                    layer.training = mode  # only then is it checkpointed; the dropouts inside stay off
+                    layer.training = mode  # checkpointing needs it; the dropout layers inside stay off
         return self
 
     def embeddings(self) -> Float[Tensor, "length width"]:
-        """The prompt as the network sees it."""
+        """The prompt that the network sees."""
         return self.scale * self.prompts
 
     def forward(self, batch: dict[str, Tensor]) -> Read:
-        """The last hidden states, and of them the one at each example's position."""
+        """The last hidden states, and the one at the position that is read in each example."""
         inputs = {key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
         states = self.behind_prompts(**inputs) if self.prompts is not None else self.states(**inputs)
         rows = torch.arange(len(states), device=states.device)
@@ -80,7 +82,7 @@ class TextBody(nn.Module):
         return self.pretrained(**inputs).last_hidden_state
 
     def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
-        """The same behind the prompt, without the prompt's own."""
+        """The network's last hidden states behind the prompt, without those of the prompt."""
         batch, tokens = input_ids.shape
         embedded = self.pretrained.get_input_embeddings()(input_ids)
         prompts = self.embeddings().to(embedded.dtype).expand(batch, -1, -1)
@@ -94,10 +96,11 @@ class TextBody(nn.Module):
 
 
 class ImageBody(nn.Module):
-    """A ViT of timm with prompts in every block (one set: as tokens of the first), perhaps in groups.
+    """A timm ViT, perhaps with prompts in every block or before the first block only, and group prompts.
 
-    prompts: depth (or 1) x length x width. border: changes the pixels first; adapters: one beside each MLP.
-    rests: the ViT stays in evaluation mode, so that it drops no paths.
+    prompts: Float[depth length width] for every block, or Float[1 length width] for the first. border: is
+    added to the pixels. adapters: one parallel to each MLP. dropout: of prompts that learn. rests: whether
+    the ViT stays in evaluation mode, so that its dropout and stochastic depth are off.
     """
 
     reads = "image"
@@ -124,13 +127,13 @@ class ImageBody(nn.Module):
         return self
 
     def compile_blocks(self) -> None:
-        """Compile the block, once for all of them: seconds where the whole body takes minutes."""
-        # first, later and last blocks, with and without groups, in training and not, and other batch sizes
+        """Compile one block for all: it takes seconds, where the whole body would take minutes."""
+        # variants: first, later and last blocks, with and without groups, in training or not, batch sizes
         torch._dynamo.config.recompile_limit = 64
         self.block = torch.compile(block)
 
     def forward(self, batch: dict[str, Tensor]) -> Read:
-        """The class token after the final norm; with groups, what was chosen and how well it matched."""
+        """The class token after the final norm; with groups also the chosen prompts and their match."""
         pixels = batch["pixels"]
         depth, tokens = len(self.pretrained.blocks), self.embed(pixels)
         if self.groups is None:
@@ -142,7 +145,7 @@ class ImageBody(nn.Module):
         return Read(vector, match=match, chosen=chosen)
 
     def embed(self, pixels: Pixels) -> Tokens:
-        """What the first block takes: the image's tokens, its border learnt, and shallow prompts."""
+        """The input of the first block: the tokens of the image (with its border), and shallow prompts."""
         tokens = embed(self.pretrained, pixels if self.border is None else self.border(pixels))
         if not self.shallow:
             return tokens
@@ -151,12 +154,12 @@ class ImageBody(nn.Module):
 
     @property
     def shallow(self) -> bool:
-        """Whether prompts are tokens of the first block only; where it is the only one, so are deep ones."""
+        """Whether prompts are tokens of the first block only. In a ViT of one block, deep prompts are too."""
         return self.prompts is not None and len(self.prompts) == 1
 
     @torch.no_grad()
     def asked(self, pixels: Pixels, early: Tokens) -> Vector:
-        """The query: features without group prompts (LPT section 4.2), or of the ViT alone (its Table 10)."""
+        """The query: features without group prompts (LPT section 4.2), or of the plain ViT (LPT Table 10)."""
         if self.groups.query == "pretrained":
             return self.pretrained.forward_features(pixels)[:, 0].float()
         depth = len(self.pretrained.blocks)
@@ -169,7 +172,7 @@ class ImageBody(nn.Module):
         end: int,
         groups: Float[Tensor, "batch blocks length width"] | None = None,
     ) -> Float[Tensor, "batch kept width"]:
-        """Tokens after blocks `first` to `end`; of the last block's the class token is all that is read."""
+        """The tokens after blocks `first` to `end` - 1; after the last block, the class token only."""
         for i in range(first, end):
             prompts = None
             if self.prompts is not None and not self.shallow:
@@ -185,7 +188,7 @@ class ImageBody(nn.Module):
     def dropped(
         self, prompts: Float[Tensor, "prompted length width"], batch: int
     ) -> Float[Tensor, "dropped length width"]:
-        """Prompts that learn after dropout, which differs between examples (as in VPT's code)."""
+        """Prompts after dropout, which differs between examples (VPT's code); frozen prompts unchanged."""
         if not (self.dropout and self.training and prompts.requires_grad):
             return prompts
         return F.dropout(prompts.expand(batch, -1, -1), self.dropout)

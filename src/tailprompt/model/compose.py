@@ -1,6 +1,6 @@
-"""A backbone, a tuner and a head by name become one model: where concepts meet.
+"""Compose a model from a backbone, a tuner and a head, each by name.
 
-Training and prediction both build here what a run is told; `weights` writes and reads what it learned.
+Training and prediction both build the model of a run here. `weights` writes and reads what it learned.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tailprompt.model.tuners.deep import group_prompts, prompts, prompts_shallow
 from tailprompt.model.tuners.soft import soft_prompt
 from tailprompt.model.tuners.whole import frozen, full
 
-NEVER = -1e4  # the logit of an option that is not there: no probability, and a number in float16
+NEVER = -1e4  # logit of an option that an example lacks: its probability is 0, and float16 can hold it
 
 
 class Model(nn.Module):
-    """Body and head; in evaluation mode logits are divided by weight norms to the power `eta`.
+    """A body and a head. In evaluation mode logits are divided by weight norms to the power `eta`.
 
-    A batch with `options` gives the first so many classes of each example their logits, the rest `NEVER`.
-    Images come as pixels [batch, 3, size, size], in evaluation perhaps as [batch, views, 3, size, size]:
-    logits and features are then the mean over views. sentinel: a T5's; in training its loss comes too, where
-    the decoder should say it before the answer.
+    A batch with `options` says how many classes each example has; the logits of the others are `NEVER`.
+    Pixels are [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and
+    features are then the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss
+    is added in training.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class Model(nn.Module):
         self.sentinel = sentinel
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
-        """Logits `[batch, classes]`; in training with what is added to each example's loss, if anything is.
+        """Logits `[batch, classes]`; in training also the term that is added to each loss, if there is one.
 
-        That is the sentinel's loss (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
+        The term is the loss of the sentinel (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
         """
         if not self.training:
             return over_views(self.evaluated, batch)
@@ -63,7 +63,7 @@ class Model(nn.Module):
         return self.allowed(self.scaled(self.seen(batch)), batch)
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
-        """What the last layer sees."""
+        """The input of the last layer, the mean over views."""
         return over_views(self.seen, batch)
 
     def seen(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
@@ -79,20 +79,20 @@ class Model(nn.Module):
         return scale_by_norm(logits, vectors, bias, self.eta, divide_bias=self.eta_bias)
 
     def allowed(self, logits: Float[Tensor, "batch classes"], batch: dict[str, Tensor]) -> Tensor:
-        """Logits, `NEVER` for the options that an example does not have."""
+        """Logits, with `NEVER` for the options that an example lacks."""
         if "options" not in batch or self.head.open:
             return logits
         there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
         return logits.masked_fill(~there, NEVER)
 
     def chosen(self, batch: dict[str, Tensor]) -> Int[Tensor, "batch chosen"] | None:
-        """The group prompts of each image, the best first; of its last view, which is the middle."""
+        """The group prompts of each image, the best first; of several views the last, which is the middle."""
         pixels = batch["pixels"]
         return self.body({"pixels": pixels[:, -1] if pixels.ndim == 5 else pixels}).chosen
 
 
 def over_views(apply: Callable[[dict[str, Tensor]], Tensor], batch: dict[str, Tensor]) -> Tensor:
-    """What `apply` makes of a batch `[batch, outputs]`; of images with several views the mean over them."""
+    """What `apply` returns for a batch, `[batch, outputs]`; the mean over views if images have several."""
     pixels = batch.get("pixels")
     if pixels is None or pixels.ndim == 4:
         return apply(batch)
@@ -106,29 +106,29 @@ def compose(
     words: Sequence[Sequence[int]],
     texts: Sequence[Sequence[int]] | None = None,
 ) -> Model:
-    """The model of a run. words: token ids of each class's word, empty where the head reads none.
+    """The model of a run. words: token ids of each class's word, empty if the head reads none.
 
-    texts: token ids of the training texts, where a soft prompt may begin with words of them; None where one
-    will be loaded.
+    texts: token ids of the training texts, from which a soft prompt may be initialised; None if a prompt will
+    be loaded. Raises BadInput if the tuner does not fit the backbone.
     """
     if backbone.reads == "image":
         limits.check(run.tuner, starts=run.start is not None, depth=backbone.depth, size=backbone.size)
     body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
     head = HEADS[run.head.name](backbone, run.head, words)
-    if run.tuner.name == "soft_prompt":  # which alone learns
+    if run.tuner.name == "soft_prompt":  # only the prompt learns
         head.requires_grad_(False)
     return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run))
 
 
 def spoken(backbone: Backbone | VisionBackbone, run: Run) -> int | None:
-    """The sentinel whose loss is added, where the run says so and its backbone has one."""
+    """The sentinel whose loss is added, if the run says so and its backbone has sentinels."""
     wanted = run.input.name == "formatted" and run.input.sentinel_loss
     return sentinel(backbone.tokenizer) if wanted and backbone.tokenizer.mask_token_id is None else None
 
 
 @torch.no_grad()
 def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
-    """Logits on the CPU after tau-norm."""
+    """Logits on the CPU after tau-norm (Kang et al. 2020, Eq. 3)."""
     if not tau:
         return logits
     return scale_by_norm(logits, model.head.class_vectors().cpu(), model.head.bias().cpu(), tau)

@@ -1,4 +1,4 @@
-"""The files of a backbone's folder that are read: its weights, configuration and tokenizer. No torch here."""
+"""The files in the folder of a backbone: weights, configuration and tokenizer. This module needs no torch."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ FILES = [
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Those of FILES that a folder has, sorted."""
+    """The files of FILES that a folder has, sorted."""
     return sorted(file for name in FILES for file in folder.glob(name) if file.is_file())

@@ -1,4 +1,4 @@
-"""What turns the vector at one position into class logits.
+"""Heads turn the vector at one position into class logits.
 
 GLEE section 2.2: the CLS head over [CLS] (`linear`), and the pretrained masked-language-model head over
 [MASK] (`Verbalizer`). LPT section 4.1: the classifier over an image's class token (`predictor`). All have
@@ -22,10 +22,10 @@ Logits = Float[Tensor, "batch classes"]
 
 
 class Classifier(nn.Module):
-    """Layers that make features, then a vector for each class.
+    """Layers that compute features, then a predictor with a vector for each class.
 
-    scale: of a cosine predictor, which has no bias; None is a linear one. Logits are computed in float32
-    under autocast too, because bfloat16 cannot tell a logit of 20 from one of 20.05.
+    scale: of a cosine predictor, which has no bias; None for a linear predictor. Logits are computed in
+    float32 even under autocast, because bfloat16 cannot distinguish a logit of 20 from one of 20.05.
     """
 
     def __init__(self, layers: dict[str, nn.Module], predictor: nn.Linear, *, scale: float | None = None):
@@ -35,7 +35,7 @@ class Classifier(nn.Module):
         self.scale = 1.0 if scale is None else scale
 
     def features(self, hidden: Hidden) -> Hidden:
-        """What the predictor sees."""
+        """The input of the predictor."""
         return self.layers(hidden)
 
     def logits(self, features: Hidden) -> Logits:
@@ -76,7 +76,7 @@ def linear(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
 def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]]) -> Classifier:
     """Dropout -> predictor (LPT section 4.1). told: `components.heads.Predictor`.
 
-    Vectors of a cosine predictor start at length 1 (code of LPT).
+    The vectors of a cosine predictor have length 1 at the start (code of LPT).
     """
     scale = scale_of(told.predictor)
     made = nn.Linear(backbone.width, len(words), bias=scale is None)
@@ -89,20 +89,20 @@ def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]])
 
 
 def scale_of(predictor) -> float | None:
-    """The scale of a cosine predictor, None of a linear one."""
+    """The scale of a cosine predictor; None for a linear one."""
     return predictor.logit_scale if predictor.name == "cosine" else None
 
 
 class Verbalizer(nn.Module):
-    """The pretrained head at the mask; a class's logit is the mean over its word's tokens (GLEE section 2.2).
+    """The pre-trained head at the mask; a class's logit is the mean over its word's tokens (GLEE, 2.2).
 
-    words: token ids of each class's word. tied: score by the input embedding itself; False gives the
-    scoring vectors a life of their own, from the same values (GLEE's embedding decoupling, section 4.1).
-    decoding: restricted to the words' tokens, or `open` to the whole vocabulary, as in PPT Eq. 2; logits then
-    have one column more, of all other tokens: in training their log-sum-exp, so that a softmax is the
-    vocabulary's, and else their maximum, so that it wins where another token does.
-    Restricted, only rows of the vocabulary that some word uses are scored, which changes no class logit.
-    Raises BadInput for open decoding of words of several tokens.
+    words: token ids of each class's word. tied: whether the input embedding scores; False gives the scoring
+    vectors parameters of their own with the same initial values (GLEE's embedding decoupling, section 4.1).
+    decoding: `restricted` scores only the tokens of some word, which changes no class logit. `open` scores
+    the whole vocabulary, as in PPT Eq. 2. The logits then have one more column for all other tokens. In
+    training it is their log-sum-exp, so that the softmax is over the vocabulary. In evaluation it is their
+    maximum, so that the column wins if another token does.
+    Raises BadInput for open decoding with words of several tokens, or without tied vectors.
     """
 
     def __init__(
@@ -172,33 +172,33 @@ def scale_by_norm(
     *,
     divide_bias: bool = False,
 ) -> Logits:
-    """Logits of class vectors divided by their length to a power: w.x / |w|^power + b.
+    """Logits of class vectors that are divided by their length to a power: w.x / |w|^power + b.
 
-    tau-norm (Kang et al. 2020, Eq. 3) and GLEE's eta-norm. The released code of GLEE divides the bias as
-    well (`divide_bias`).
+    This is tau-norm (Kang et al. 2020, Eq. 3) and GLEE's eta-norm. GLEE's released code divides the bias too
+    (`divide_bias`).
     """
     length = vectors.norm(dim=-1).clamp(min=1e-12) ** power
     return logits / length if divide_bias else (logits - bias) / length + bias
 
 
 def verbalizer(backbone: Backbone, told, words: list[list[int]]) -> Verbalizer:
-    """The pretrained head over the classes' words. told: `components.heads.Verbalizer`."""
+    """The pre-trained head over the words of the classes. told: `components.heads.Verbalizer`."""
     return Verbalizer(backbone, words, tied=told.tied, decoding=told.decoding)
 
 
 def no_norm(backbone: Backbone, told) -> nn.Module:
-    """Nothing."""
+    """No norm: the features stay as they are."""
     return nn.Identity()
 
 
 def fresh_norm(backbone: Backbone, told) -> nn.LayerNorm:
-    """A layer norm of gain 1 and bias 0; its epsilon is the checkpoint's, or the one that is told."""
+    """A layer norm of gain 1 and bias 0. Its epsilon is the checkpoint's or `norm_eps`."""
     norm, eps = backbone.norm, told.norm_eps
     return nn.LayerNorm(norm.normalized_shape, eps=norm.eps if eps == "backbone" else float(eps))
 
 
 def pretrained_norm(backbone: Backbone, told) -> nn.LayerNorm:
-    """The same with the gain and bias of the masked-language-model head's (GLEE section 4.3)."""
+    """A layer norm with the gain and bias of the masked-language-model head (GLEE section 4.3)."""
     norm = fresh_norm(backbone, told)
     norm.load_state_dict(backbone.norm.state_dict())
     return norm

@@ -19,10 +19,10 @@ def check_length(
 
 
 def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = None) -> None:
-    """Raise BadInput where the keys of a tuner of images do not go together.
+    """Raise BadInput if the settings of a tuner for images contradict each other or the backbone.
 
-    starts: whether the run begins from another's weights. depth: blocks of the backbone; size: pixels a side
-    of its images. What needs one that is not known yet is skipped.
+    starts: whether the run begins from the weights of another run. depth: blocks of the backbone. size:
+    pixels a side of its images. Checks that need an unknown depth or size (None) are skipped.
     """
     border = tuner.beside.border
     if size is not None and not 0 <= 2 * border < size:
@@ -32,7 +32,7 @@ def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = N
 
 
 def check_groups(tuner, starts: bool, depth: int | None) -> None:
-    """The same for what group prompts alone have."""
+    """Raise BadInput if the settings of group prompts contradict each other or the backbone."""
     if tuner.query == "pretrained" and tuner.beside.norms == "tuned":
         raise BadInput("query: pretrained takes the backbone as it was, so norms must be frozen")
     pool, chosen, shared = tuner.pool, tuner.chosen, tuner.shared_blocks
@@ -51,7 +51,10 @@ def check_groups(tuner, starts: bool, depth: int | None) -> None:
 
 
 def check_views(views: int, test_zoom: float, size: int | None = None) -> None:
-    """Raise BadInput where test images give no five crops of `size` pixels a side."""
+    """Raise BadInput if `views` is neither 1 nor 5, or test images are too small for five crops.
+
+    size: pixels a side of a crop.
+    """
     larger = test_zoom > 1 if size is None else round(test_zoom * size) > size
     if views not in (1, 5) or (views == 5 and not larger):
         raise BadInput(f"views is 1, or 5 with test_zoom above 1, not {views} with {test_zoom:g}")

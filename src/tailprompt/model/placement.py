@@ -1,4 +1,4 @@
-"""Where the layers of a backbone lie that one card may not hold: accelerate's device map."""
+"""The placement of a backbone that may be too large for one GPU: accelerate's device map."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def placed(row: dict, where: str, pinned: dict) -> dict:
 
 
 def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int | str]:
-    """The device of each part of a model, from its layers without weights (on `meta`), evenly over the cards.
+    """The device of each part of a model, spread evenly over the GPUs. model: without weights, on `meta`.
 
-    What the cards do not hold of a frozen model stays in main memory and visits the first card in each pass.
-    Both embeddings lie on the first card, as prompt, head and loss do. Raises BadInput where memory does not
-    suffice, before a weight is read.
+    The part of a frozen model that does not fit the GPUs stays in main memory and is copied to the first GPU
+    in each pass. Both embeddings are on the first GPU, like prompt, head and loss. Raises BadInput if memory
+    does not suffice, before any weight is read.
     """
     from accelerate import infer_auto_device_map  # takes a second that smaller backbones never need
     from accelerate.utils import compute_module_sizes, get_balanced_memory, get_max_memory
@@ -39,17 +39,17 @@ def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int |
     copies, whole = LEARNING if learns else 1, list(model._no_split_modules)
     free = get_max_memory()
     host = {"cpu": 0 if learns else SHARE * free["cpu"]}
-    cards = {card: SHARE * size / copies for card, size in free.items() if card != "cpu"}
-    room = get_balanced_memory(model, {**cards, **host}, no_split_module_classes=whole)
-    found = infer_auto_device_map(model, room, no_split_module_classes=whole)
-    if "disk" in found.values():
+    gpus = {gpu: SHARE * size / copies for gpu, size in free.items() if gpu != "cpu"}
+    room = get_balanced_memory(model, {**gpus, **host}, no_split_module_classes=whole)
+    device_map = infer_auto_device_map(model, room, no_split_module_classes=whole)
+    if "disk" in device_map.values():
         needed = compute_module_sizes(model)[""] * copies / SHARE
-        have = sum(free[card] for card in cards) + host["cpu"]
+        have = sum(free[gpu] for gpu in gpus) + host["cpu"]
         raise BadInput(
-            f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; {len(cards)} "
-            f"card(s) have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
+            f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; {len(gpus)} "
+            f"GPU(s) have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
             "set cards in its row to more, if there are more, or take a smaller backbone"
         )
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
-    first = min(cards)
-    return {**found, **{name: first for name, part in model.named_modules() if part in ends}}
+    first = min(gpus)
+    return {**device_map, **{name: first for name, part in model.named_modules() if part in ends}}

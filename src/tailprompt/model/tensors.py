@@ -1,4 +1,4 @@
-"""Tensors written to a safetensors file, whole."""
+"""Tensors written to a safetensors file, atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailprompt.files import whole
 def write_tensors(
     path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write them by name; raises BadInput where the disk does not take them."""
+    """Write tensors by name; raises BadInput if they cannot be written."""
     with whole(path) as temporary:
         try:
             save_file(tensors, temporary, metadata)

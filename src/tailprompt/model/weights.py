@@ -1,4 +1,4 @@
-"""What a run trained, written to its folder and read back into a model of the same settings."""
+"""The trained weights of a run, written to its folder and loaded into a model of the same settings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
 
-NETWORK = "body.pretrained."  # parameters of the checkpoint, below a tuner
+NETWORK = "body.pretrained."  # prefix of the parameters that come from the checkpoint
 
 
 def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
-    """The class vectors and what a run's weights hold (`held`); of a tuned network only with `keep`.
+    """Write the class vectors and the parameters in `held`; those of a tuned network only with `keep`.
 
-    tuned: whether the network is not the checkpoint's any more.
+    tuned: whether the network differs from the checkpoint.
     """
     kept = held(model, tuned=tuned)
     if tuned and not keep:
@@ -32,9 +32,10 @@ def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
 
 
 def held(model: Model, *, tuned: bool = False) -> set[str]:
-    """Names of what the checkpoint does not give: what learns, and all that a tuner added.
+    """Names of the parameters that the checkpoint does not give: all that learn or that a tuner added.
 
-    tuned: the network is not the checkpoint's, since the run began from one where it learned.
+    tuned: whether the network differs from the checkpoint, because it learned here or in the run's start.
+    Then all of its parameters are included.
     """
     added = {
         f"body.{name}" for name, _ in model.body.named_parameters() if not name.startswith("pretrained.")
@@ -44,7 +45,10 @@ def held(model: Model, *, tuned: bool = False) -> set[str]:
 
 
 def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
-    """Names that a run to start from may lack: the body but prompts, and the network unless `tuned` there."""
+    """Names of the parameters that the weights of a run's start may lack.
+
+    They may lack the body, but not its prompts, and not the network if it was `tuned` in that run.
+    """
     return {
         name
         for name, _ in model.named_parameters()
@@ -67,9 +71,9 @@ def file_of(run: Path) -> Path:
 def load_trained(
     model: Model, run: Path, *, tuned: bool = False, lacking: Collection[str] = (), hint: str = ""
 ) -> None:
-    """Load a run's weights; raises BadInput unless they hold what this model would (`held`), but `lacking`.
+    """Load the weights of a run; raises BadInput unless they have all parameters in `held` except `lacking`.
 
-    tuned: as in `held`. hint: what to do where they hold the head of a tuned network without the network.
+    tuned: as in `held`. hint: advice if the file has the head of a tuned network without the network.
     """
     path = file_of(run)
     if is_adapter(run):
@@ -93,22 +97,22 @@ def load_trained(
 
 @torch.no_grad()
 def load_adapter(model: Model, folder: Path) -> None:
-    """Load a soft prompt in peft's format; raises BadInput unless it is of this model's shape."""
+    """Load a soft prompt in peft's format; raises BadInput unless the model takes a prompt of its shape."""
     own = model.body.prompts
     if own is None or model.body.reads == "image":
         raise BadInput(
             f"{folder} is an adapter with a soft prompt; it starts a method with tuner: soft_prompt"
         )
-    found = adapter.read(folder)
-    if found.shape != own.shape:
-        given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (found, own))
+    prompt = adapter.read(folder)
+    if prompt.shape != own.shape:
+        given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (prompt, own))
         raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set length, or the backbone")
-    own.copy_(found / model.body.scale)
+    own.copy_(prompt / model.body.scale)
 
 
 def tuned(run: Path) -> bool:
-    """Whether a run's network is not the checkpoint's: it learned there, or in a run before.
+    """Whether the network of a run differs from the checkpoint, because it learned there or in a run before.
 
-    Never that of an adapter.
+    An adapter never has a tuned network.
     """
     return not is_adapter(run) and bool(read_json(run / "run.json", "tuned")["tuned"])

@@ -1,1 +1,1 @@
-"""What is to be run, read from the configuration; nothing here imports torch."""
+"""What is to be run, as the configuration says; nothing here imports torch."""

@@ -1,6 +1,6 @@
-"""Whether a run on disk is what is asked, and of the data that are there: files compared, and nothing else.
+"""Whether a run on disk is the one that is asked for, trained on the present data. It only compares files.
 
-It knows nothing of settings, so that a table that takes runs does not depend on how settings are made.
+It does not import the code that makes settings, so that a table of runs does not depend on that code.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "cu
 
 
 def stands(wanted: dict, point: Point, runs: Path) -> bool:
-    """Whether all files of a run are below `runs` and its run.json says that it is what is asked.
+    """Whether a run is complete below `runs` and its run.json agrees with what is asked.
 
-    A run that began from another stands only where that other has not been trained anew since.
+    A run that began from another run stands only if that run has not been trained again since.
     """
     folder = runs / point.path
     record = tolerant(folder / "run.json")
@@ -30,33 +30,33 @@ def stands(wanted: dict, point: Point, runs: Path) -> bool:
 
 
 def same_start(record: dict, start: Path) -> bool:
-    """Whether a run began from the weights that its start now has."""
-    made = tolerant(start / "run.json") or {}
-    return "weights_sha256" in made and made["weights_sha256"] == record.get("start_sha256")
+    """Whether a run began from the weights that its start has now."""
+    present = tolerant(start / "run.json") or {}
+    return "weights_sha256" in present and present["weights_sha256"] == record.get("start_sha256")
 
 
 def differing(record: dict, wanted: dict) -> list[str]:
-    """The keys (`settings.lr`) where a run.json is not what is asked; more features than asked are fine."""
-    found = []
+    """The keys (`settings.lr`) in which a run.json differs from what is asked; extra features are allowed."""
+    differs = []
     for key, value in wanted.items():
-        ours = record.get(key)
+        has = record.get(key)
         if key == "extras":
-            found += [f"extras.{name}" for name in value if not holds((ours or {}).get(name), value[name])]
-        elif isinstance(value, dict) and isinstance(ours, dict):
-            names = sorted(value.keys() | ours.keys())
-            found += [f"{key}.{name}" for name in names if value.get(name) != ours.get(name)]
-        elif ours != value:
-            found.append(key)
-    return found
+            differs += [f"extras.{name}" for name in value if not holds((has or {}).get(name), value[name])]
+        elif isinstance(value, dict) and isinstance(has, dict):
+            names = sorted(value.keys() | has.keys())
+            differs += [f"{key}.{name}" for name in names if value.get(name) != has.get(name)]
+        elif has != value:
+            differs.append(key)
+    return differs
 
 
 def holds(has: list | bool | None, wanted: list | bool) -> bool:
-    """Whether a run has the features of all classes that are asked, or all vectors."""
+    """Whether a run has the features of all classes that are asked for, or all vectors."""
     return set(wanted) <= set(has or []) if isinstance(wanted, list) else has == wanted
 
 
 def tolerant(file: Path) -> dict | None:
-    """A file's JSON object, or None where it is not there or damaged."""
+    """The JSON object in a file, or None if the file is missing or damaged."""
     try:
         return read_json(file) if file.is_file() else None
     except BadInput:
@@ -64,7 +64,7 @@ def tolerant(file: Path) -> dict | None:
 
 
 def read_asked(file: Path, root: Path = Path(".")) -> dict:
-    """What `file` asks; raises BadInput where its words are no longer those of the verbalizer."""
+    """What `file` asks of a run; raises BadInput if the verbalizer has changed since it was written."""
     wanted = read_json(file, "settings", "extras", "backbone")
     words = keyed(wanted["settings"], file).get("verbalizer")
     if words and wanted.get("verbalizer") != read_words(root / words):
@@ -74,16 +74,16 @@ def read_asked(file: Path, root: Path = Path(".")) -> dict:
 
 
 def read_words(file: Path) -> list[list[str]]:
-    """The rows of a verbalizer, in its order, which is that of the classes."""
+    """The rows of a verbalizer file in order, which is the order of the classes."""
     with reading(file), open(file, encoding="utf-8-sig", newline="") as text:
         return [cells for cells in csv.reader(text) if cells]
 
 
 def check(folder: Path, record: dict) -> None:
-    """Raise BadInput where a run is not what is asked, or its data are not those that it was trained on.
+    """Raise BadInput if a run is not the one that is asked for, or its data have changed since training.
 
-    folder: the run's, record: its run.json. Results that were brought from elsewhere without data, or without
-    what was asked, are not compared with them.
+    folder: of the run. record: its run.json. Results that were copied here without their data, or without
+    the file that asks for them, are not compared.
     """
     file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
     if wanted := tolerant(file):
@@ -101,22 +101,22 @@ def check(folder: Path, record: dict) -> None:
 
 
 def of_data(record: dict, folder: Path) -> bool:
-    """Whether a run was trained on what its data set holds now, as far as both can be told."""
+    """Whether a run was trained on the present data; True if its digest or the data are missing."""
     trained, table = record.get("data", {}).get("sha256"), data_of(folder)
     return not (trained and table.is_file()) or trained == sha256_at(table, table.stat().st_mtime_ns)
 
 
 def data_of(folder: Path) -> Path:
-    """The Parquet of the data set of the run in `folder`."""
+    """The Parquet file of the data set of the run in `folder`."""
     return results_of(folder) / "data" / f"{folder.absolute().parent.parent.name}.parquet"
 
 
 def results_of(folder: Path) -> Path:
-    """The results of the scale that the run in `folder` is of."""
+    """The results folder of the scale to which the run in `folder` belongs."""
     return Path(*folder.absolute().parts[:-6])
 
 
 @cache
 def sha256_at(file: Path, _time: int) -> str:
-    """A file's digest, once for all runs of a table."""
+    """The digest of a file, computed once for all runs of a table."""
     return sha256(file)

@@ -1,8 +1,8 @@
-"""What a run is asked, in a small file of its own, and whether the run on disk is what is asked.
+"""What is asked of a run, in a small file of its own: `results/<scale>/asked/<point>.json`.
 
-The process that builds the DAG writes `results/<scale>/asked/<point>.json` where it differs. Training reads
-its settings there, and run.json repeats them. A run that agrees with what is asked stands, whatever Snakemake
-remembers. For any other the file is newer than the run's outputs, so that Snakemake trains it again.
+The process that builds the DAG writes the file if its content changed. Training reads its settings there,
+and run.json repeats them. A run that agrees with what is asked stands, whatever Snakemake remembers of it.
+For any other run the file is newer than the outputs, so that Snakemake trains the run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ EXTRAS = ("features", "vectors")  # what figures want beside predictions: a run 
 
 
 def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Path = Path(".")) -> dict:
-    """What a run is asked, as JSON reads it back. told: its settings; weights: of `weights`."""
+    """What is asked of a run, as it reads back from JSON.
+
+    told: its settings. weights: what `weights` returns for its backbone.
+    """
     words = told.get("verbalizer")
     wanted = {
         "settings": {key: value for key, value in told.items() if key not in EXTRAS},
@@ -39,21 +42,21 @@ def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Pa
 
 
 def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict | None:
-    """Where a run begins: a run, with a digest of what that is asked, or a folder, with its files' own."""
+    """Where a run begins: a run with a digest of what is asked of it, or a folder with its digests."""
     if folder := (starting(config, point) or {}).get("folder"):
         files = {name: sha256(root / folder / name) for name in adapter_config.FILES}
         return {"folder": folder, "sha256": files}
     first = start_of(config, point)
     if first is None:
         return None
-    wanted = asked(config, first, settings(config, first), weights, root)  # a start has the same backbone
+    wanted = asked(config, first, settings(config, first), weights, root)  # both have one backbone
     return {"run": first.path, "asked": digest({**wanted, "extras": {}})}
 
 
 def weights(config: dict, backbone: str, root: Path = Path(".")) -> dict | None:
-    """Digests of what a backbone's row does not pin: of the files in its folder, or of its recipe.
+    """Digests of what a backbone's row does not pin: the files in its folder, or its recipe.
 
-    A file that did not change since the rule `backbone` digested it is not read again.
+    None for a pinned revision. A file that is unchanged since the rule `backbone` ran is not read again.
     """
     row = config["backbones"][backbone]
     if "recipe" in row:
@@ -61,8 +64,8 @@ def weights(config: dict, backbone: str, root: Path = Path(".")) -> dict | None:
     if "path" not in row:
         return None
     report = root / f"results/{config['scale']}/backbones/{backbone}.json"
-    made = tolerant(report) or {}
-    known = made.get("sha256", {}) if made.get("path") == row["path"] else {}
+    recorded = tolerant(report) or {}
+    known = recorded.get("sha256", {}) if recorded.get("path") == row["path"] else {}
     since = report.stat().st_mtime_ns if known else 0
     return {
         file.name: known[file.name] if file.name in known and changed(file) < since else sha256(file)
@@ -71,13 +74,13 @@ def weights(config: dict, backbone: str, root: Path = Path(".")) -> dict | None:
 
 
 def changed(file: Path) -> int:
-    """When a file last took this name or content; one moved here keeps the time of its content alone."""
+    """When a file last changed in content or name; a file that is moved here keeps its modification time."""
     status = file.stat()
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
 def recipe_digest(config: dict, recipe: str, root: Path) -> str:
-    """A digest of a recipe and of what it starts from: another recipe, or a backbone that ships."""
+    """A digest of a recipe and of its start: another recipe, or a backbone that ships with the project."""
     row = recipe_row(config, recipe)
     first = row.get("start")
     if first in config["backbones"] and "path" in config["backbones"][first]:
@@ -86,15 +89,16 @@ def recipe_digest(config: dict, recipe: str, root: Path) -> str:
 
 
 def digest(value) -> str:
-    """Hexadecimal SHA-256 of a value as JSON, the same for the same value."""
+    """Hexadecimal SHA-256 of a value as JSON; equal values have equal digests."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def write(file: Path, wanted: dict, folder: Path, *, settled: bool) -> None:
-    """Make `file` say what a run is asked, and be newer than the outputs in `folder` unless they stand.
+    """Write what is asked of a run to `file`, newer than the outputs in `folder` unless they are settled.
 
-    `replaces` is the time of the outputs that are to go: with it the content is never that of an earlier
-    training, of which Snakemake keeps a checksum that would tell it that nothing has changed.
+    settled: whether the run stands. `replaces` is the time of the outputs that will be replaced. It makes the
+    content differ from that of any earlier training. Otherwise Snakemake, which keeps a checksum of it, would
+    conclude that nothing has changed.
     """
     times = [(folder / name).stat().st_mtime_ns for name in OUTPUTS if (folder / name).is_file()]
     content = wanted if settled or not times else {**wanted, "replaces": max(times)}

@@ -1,6 +1,6 @@
-"""What a scale makes: the block of each table and figure, filled in, and the runs and data sets it takes.
+"""What a scale makes: the expanded block of each table and figure, and the runs and data sets it takes.
 
-Standard library only, like `plan`.
+It needs the standard library only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alon
 
 
 def expand(config: dict, spec: dict) -> dict:
-    """A table's or figure's block with every choice of the scale filled in, as one JSON value.
+    """The block of a table or figure with every choice of the scale filled in, as one JSON value.
 
-    Adds `datasets` (rows of the data sets, narrowed), `methods` (name, title and what was varied),
-    `seeds`, and `runs` (path prefix by data set and method).
+    Adds `datasets` (a few keys of each row), `methods` (name and title), `seeds`, `scale` and `runs` (data
+    set, method, name of the run's method, and backbone).
     """
     protocol = named(config["protocols"], spec["protocol"], "protocol")
     seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
@@ -52,9 +52,9 @@ def expand(config: dict, spec: dict) -> dict:
 
 
 def values_of(spec: dict, method: str) -> list:
-    """The values that `choose` tries for a method, or None alone where nothing is chosen.
+    """The values that `choose` tries for a method; [None] if nothing is chosen.
 
-    Raises BadInput for a method whose name gives one already.
+    Raises BadInput for a method whose name already gives a value.
     """
     choose, (base, changes) = spec.get("choose", {}), parse(method)
     if (over := choose.get("over")) in changes:
@@ -66,20 +66,20 @@ def values_of(spec: dict, method: str) -> list:
 
 
 def claims_of(config: dict, spec: dict) -> list[dict]:
-    """A table's claims, each with its data sets: none where this scale leaves out one of its two methods."""
-    found = []
+    """The claims of a table, each with its data sets; none if this scale omits one of its two methods."""
+    claims = []
     for name, claim in spec.get("claims", {}).items():
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
         datasets = datasets_of(config, claim) if all(run.values()) else []
-        found.append({"id": name, **rest, **titles, "datasets": datasets})
-    return found
+        claims.append({"id": name, **rest, **titles, "datasets": datasets})
+    return claims
 
 
 def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
-    """(data set, method) of a block, each once: a claims table takes what its claims compare, no more."""
+    """Each (data set, method) of a block once. A table of claims takes only what its claims compare."""
     if "claims" in spec:
         pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
     else:
@@ -90,23 +90,23 @@ def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, st
 
 
 def unique(values) -> list:
-    """Each value once, in order."""
+    """Each value once, in the order of first appearance."""
     return list(dict.fromkeys(values))
 
 
 def about(config: dict, dataset: str) -> dict:
-    """What a table says of a data set: its name in results, its row's name, title and note."""
+    """What a table says of a data set: its name in the results, and its row's name, title and note."""
     row = dataset_row(config, dataset)
     return {key: row.get(key) for key in ("name", "title", "note")} | {"dataset": dataset}
 
 
 def on(method: str, backbone: str | None) -> str:
-    """A method's row in a table: its name, `lpt/vit-small` where the block compares backbones."""
+    """The name of a method's row in a table, as `lpt/vit-small` where the block compares backbones."""
     return f"{method}/{backbone}" if backbone else method
 
 
 def title(config: dict, method: str, backbone: str | None = None) -> str:
-    """A method's title, with what follows the @, and the backbone's where a block compares several."""
+    """The title of a method with what follows its @, and with the backbone's if a block compares several."""
     base, changes = parse(method)
     text = named(config["methods"], base, "method").get("title", base)
     parts = [text, *(f"{key} {value}" for key, value in changes.items())]
@@ -146,19 +146,22 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
 
 
 def all_points(config: dict) -> list[Point]:
-    """Every run of this scale, each once, with those they start from."""
-    found = unique(point for block in shown(config).values() for point in points(block))
-    return unique([*found, *(start for point in found for start in starts_of(config, point))])
+    """Every run of this scale once, with the runs that they start from."""
+    taken = unique(point for block in shown(config).values() for point in points(block))
+    return unique([*taken, *(start for point in taken for start in starts_of(config, point))])
 
 
 def all_datasets(config: dict) -> list[str]:
-    """Every data set of this scale, those without runs too."""
+    """Every data set of this scale, including those without runs."""
     named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
     return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))
 
 
 def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) -> list[str]:
-    """Classes of a data set that tables name in a score, as `f1/class:NAME`; everything: of `shown`."""
+    """The classes of a data set that tables name in a score, as `f1/class:NAME`.
+
+    everything: what `shown` returns.
+    """
     scores = set()
     for block in everything.values():
         if dataset in [row["dataset"] for row in block["datasets"]]:
@@ -170,12 +173,12 @@ def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) ->
 
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:
-    """A figure's block; a scale file may lay other `datasets`, `classes` or `methods` over the paper's."""
+    """The block of a figure; raises BadInput if the paper has none of that name."""
     return named(config["papers"][paper].get("figures", {}), figure, f"figure of {paper} in make")
 
 
 def made(config: dict, what: str) -> list[tuple[str, str]]:
-    """(paper, name) of each table or figure that this scale makes: those it lists, else all."""
+    """(paper, name) of each table or figure that this scale makes: those that it lists, otherwise all."""
     chosen = []
     for paper, limits in config["make"].items():
         everything = named(config["papers"], paper, "paper").get(what, {})
@@ -184,19 +187,18 @@ def made(config: dict, what: str) -> list[tuple[str, str]]:
 
 
 def datasets_of(config: dict, spec: dict) -> list[str]:
-    """Data sets of a table, figure or claim: named one by one, or a set that the scale defines."""
+    """The data sets of a table, figure or claim: listed one by one, or a set that the scale defines."""
     if "datasets" in spec:
         return spec["datasets"]
     return named(config["sets"], spec["sets"], "set of data sets")
 
 
 def methods_of(config: dict, spec: dict) -> list[str]:
-    """Methods of a block that this scale runs, in the block's order.
+    """The methods of a block that this scale runs, in the order of the block.
 
-    Of the protocol's `methods`, `prompt@keep=true` stands for the block's `prompt` as `prompt` itself does.
+    The protocol's `methods` may name the block's `prompt` as it is, or with changes as `prompt@keep=true`.
     """
     methods, limit = spec.get("methods", []), config["protocols"][spec["protocol"]].get("methods")
     if limit is None:
         return methods
-    found = [entry for method in methods for entry in limit if method in (entry, parse(entry)[0])]
-    return list(dict.fromkeys(found))
+    return unique(entry for method in methods for entry in limit if method in (entry, parse(entry)[0]))

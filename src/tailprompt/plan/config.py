@@ -1,7 +1,7 @@
-"""The configuration: YAML files merged into one dictionary, refused where it says what nobody reads.
+"""The configuration: YAML files merged into one dictionary and checked; a key that nothing reads is refused.
 
-The Snakefile and the `tailprompt` command both read it here. A later file wins over an earlier one, key by
-key; a list is replaced whole.
+The Snakefile and the `tailprompt` command both read it here. A later file overrides an earlier one key by
+key. A list is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ SHARED = (
     "config/datasets.yaml",
     "config/methods.yaml",
 )
-SCALE = "config/paper.yaml"  # where no file is given
+SCALE = "config/paper.yaml"  # the default
 
 
 def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
-    """The whole configuration below `root` with `files` (a scale's) and single `values` on top, checked."""
+    """The checked configuration below `root`, overridden by `files` (of a scale) and then by single `values`.
+
+    Raises BadInput, one sentence with file and key, at the first fault.
+    """
     layers = layers_of(files, values, root)
     config = without_dropped(reduce(merge, (layer for _, layer in layers)))
     check(config, layers, str(Path(root, SCHEMAS)))
@@ -45,7 +48,7 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
 def layers_of(
     files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = "."
 ) -> list[tuple[str, dict]]:
-    """(file, what it says) of all that is laid over each other, the later over the earlier."""
+    """(file, content) of all layers of the configuration; a later one overrides an earlier one."""
     given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
     if given and not any("scale" in layer for _, layer in given + line):
         raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
@@ -54,7 +57,7 @@ def layers_of(
 
 
 def without_dropped(config: dict) -> dict:
-    """The configuration without the papers whose `make` a later file sets to null."""
+    """The configuration without the papers whose `make` is null in a later file."""
     make = config.get("make")
     if not isinstance(make, dict):
         return config
@@ -62,12 +65,12 @@ def without_dropped(config: dict) -> dict:
 
 
 def papers(root: str | Path) -> list[str]:
-    """The papers' files, by name."""
+    """The files of the papers, in the order of their names."""
     return [f"config/papers/{file.name}" for file in sorted(Path(root, "config/papers").glob("*.yaml"))]
 
 
 def typed(value):
-    """A value of Snakemake's --config with the types of YAML: inside braces Snakemake reads words only."""
+    """A value of Snakemake's --config with YAML's types: Snakemake reads all values in braces as words."""
     if isinstance(value, dict):
         return {key: typed(inside) for key, inside in value.items()}
     if isinstance(value, list):
@@ -75,14 +78,14 @@ def typed(value):
     if not isinstance(value, str):
         return value
     try:
-        found = yaml.safe_load(value)
+        parsed = yaml.safe_load(value)
     except yaml.YAMLError:
         return value
-    return found if found is None or isinstance(found, int | float) else value
+    return parsed if parsed is None or isinstance(parsed, int | float) else value
 
 
 def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> None:
-    """Raise BadInput, one sentence with file and key, at the first thing the schema refuses."""
+    """Raise BadInput, one sentence with file and key, for what the schema refuses."""
     error = best_match(validator("config", schemas).iter_errors(config))
     if error:
         where = origin(layers, [*error.absolute_path, *unknown(error)[:1]])
@@ -90,7 +93,7 @@ def check(config: dict, layers: Iterable[tuple[str, dict]], schemas: str) -> Non
 
 
 def beside(config: dict, error: ValidationError) -> str:
-    """The names beside an incomplete row, whose own may be misspelt."""
+    """The names of the rows beside an incomplete one, whose own name may be misspelt."""
     *above, name = error.absolute_path or [None]
     rows = reduce(lambda part, key: part[key], above, config)
     others = set(rows) - {name} if error.validator == "required" and isinstance(rows, dict) else ()

@@ -1,6 +1,6 @@
-"""The files of this project that a module is made of, read from its imports without importing anything.
+"""The source files that a module depends on, read from import statements without importing anything.
 
-A rule that lists them as input is re-run when one of them changes, and only then.
+A rule with these files as input runs again when one of them changes, and only then.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from pathlib import Path
 
 @cache
 def sources(module: str, root: str = "src", *, without: str | None = None) -> list[str]:
-    """Files below `root` that `module` imports, directly or not, with itself; sorted.
+    """The sorted files below `root` of `module` and all that it imports, directly or not.
 
-    without: a package that is not followed, where only one of its modules matters and is asked for apart.
-    Imports inside functions count. Raises FileNotFoundError when the module itself is not there.
+    without: a package that is not followed, where only one of its modules matters and is listed separately.
+    Imports inside functions count. Raises FileNotFoundError if there is no such module.
     """
     if not file_of(module, root):
         raise FileNotFoundError(f"no module {module} below {root}")
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
         left_out = without is not None and f"{name}.".startswith(f"{without}.")
-        if name not in found and not left_out and file_of(name, root):
-            found.add(name)
+        if name not in modules and not left_out and file_of(name, root):
+            modules.add(name)
             waiting += imported(name, root)
-    return sorted(str(file_of(name, root)) for name in found)
+    return sorted(str(file_of(name, root)) for name in modules)
 
 
 @cache
 def imported(module: str, root: str = "src") -> list[str]:
-    """Names that may be modules among what `module` imports, and the packages that hold it."""
+    """The names that `module` imports, which may be modules or not, and the packages around it."""
     file = file_of(module, root)
     names = [package for package in parents(module)]
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -45,7 +45,7 @@ def imported(module: str, root: str = "src") -> list[str]:
 
 
 def absolute(node: ast.ImportFrom, module: str, file: Path) -> str:
-    """The module that `from ... import` names, with leading dots resolved against `module`."""
+    """The module in `from ... import`, with leading dots resolved against `module`."""
     if not node.level:
         return node.module
     package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
@@ -60,7 +60,7 @@ def parents(module: str) -> list[str]:
 
 
 def file_of(module: str, root: str) -> Path | None:
-    """A module's file below `root`, or None where it is not one of ours."""
+    """The file of a module below `root`, or None if it is not part of this project."""
     path = Path(root, *module.split("."))
     files = [path.with_suffix(".py"), path / "__init__.py"]
     return next((file for file in files if file.is_file()), None)

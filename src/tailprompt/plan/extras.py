@@ -1,4 +1,4 @@
-"""What tables and figures want of a run beside its predictions: feature vectors."""
+"""What tables and figures need of a run besides its predictions: feature vectors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tailprompt.plan.rows import backbone_of
 
 
 def extras(config: dict, point: Point) -> dict:
-    """What a run writes beside its predictions: `features` of some classes, `vectors` of all, or nothing."""
+    """What a run writes besides predictions: `features` of some classes, `vectors` of all, or nothing."""
     asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
     return {key: value for key, value in asked.items() if value}
 
 
 def features_asked(config: dict, point: Point) -> list[str]:
-    """Classes whose feature vectors a figure wants from this run."""
+    """The classes of this run whose feature vectors a figure needs."""
     specs = [figure_spec(config, paper, figure) for paper, figure in made(config, "figures")]
     return sorted({name for spec in specs for name in spec.get("classes", []) if asks(config, spec, point)})
 
@@ -31,7 +31,7 @@ def vectors_asked(config: dict, point: Point) -> bool:
 
 
 def taking_vectors(spec: dict) -> list[dict]:
-    """A block with `vectors: true`, or those of its claims that are about features."""
+    """A block with `vectors: true`, or its claims about features, each as a block."""
     claims = [claim for claim in spec.get("claims", {}).values() if claim.get("statistic") == "separability"]
     compared = [{**spec, **claim, "methods": [claim["method"], claim["than"]]} for claim in claims]
     return [spec] if spec.get("vectors") else compared

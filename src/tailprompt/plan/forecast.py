@@ -1,4 +1,4 @@
-"""What a scale would run, download and cost, before it starts: reads the plan and what lies in results/."""
+"""What a scale will run, download and cost, forecast from the plan and from what is in results/."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import cards_of, dataset_row, kind_of
 from tailprompt.plan.settings import settings
 
-CARD = 2e13  # floating-point operations a second that a run gets from a card, and
-THREAD = 5e10  # from a CPU thread: round numbers for the rule below, used only where nothing was measured
+# round numbers for the rule below, which is used only where nothing has been measured
+GPU = 2e13  # floating-point operations a second that a run gets from a GPU
+THREAD = 5e10  # the same from a CPU thread
 RULE = (
-    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a card or 0.05 on a CPU "
+    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a GPU or 0.05 on a CPU "
     "thread, and 20 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
     "not prepared yet are what a row or its cut states, else the lines of its file or the files of its "
     "folder, else 10,000; the decoding of images is not in it"
 )
 START = 20  # seconds
-ROWS = 10_000  # training rows where nothing else is known
-PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # files of a line a row
+ROWS = 10_000  # training rows of a data set of unknown size
+PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
 
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
     weights = cache(lambda backbone: asked.weights(config, backbone, root))
-    found = {point: finished(config, point, weights, root) for point in points}
-    done = {point: seconds for point, seconds in found.items() if seconds is not None}
+    took = {point: finished(config, point, weights, root) for point in points}
+    done = {point: seconds for point, seconds in took.items() if seconds is not None}
     left = seconds_left(config, [point for point in points if point not in done], done, root)
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
@@ -48,7 +49,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *unnamed(config, datasets),
-        *cards(config, backbones),
+        *gpus(config, backbones),
         *hours(left, done),
     ]
     return "\n".join(lines)
@@ -60,9 +61,9 @@ def count(number: int, thing: str) -> str:
 
 
 def finished(config: dict, point: Point, weights: Callable[[str], dict | None], root: Path) -> float | None:
-    """Seconds that a run took, or None where it is not finished or is not what is asked now.
+    """The seconds that a run took, or None if it is not finished or not what is asked now.
 
-    weights: what `asked.weights` says of a backbone.
+    weights: a backbone's name -> what `asked.weights` returns.
     """
     runs = root / "results" / config["scale"] / "runs"
     if not (runs / point.path / "run.json").is_file():
@@ -93,36 +94,36 @@ def table(points: list[Point], left: dict[Point, float]) -> list[str]:
 def seconds_left(
     config: dict, points: list[Point], done: dict[Point, float], root: Path
 ) -> dict[Point, float]:
-    """Seconds each run will take: the median of finished ones on the same data and backbone, else by RULE."""
+    """The seconds of each run: the median of finished runs with its data and backbone, otherwise by RULE."""
     alike: dict[tuple, list[float]] = {}
     for run, seconds in done.items():
         alike.setdefault((run.backbone, run.dataset), []).append(seconds)
     measured = {cell: median(seconds) for cell, seconds in alike.items()}
-    by_cell = cache(lambda point: by_rule(config, point, root))  # seeds take as long as each other
-    found = {}
+    by_cell = cache(lambda point: by_rule(config, point, root))  # all seeds take as long
+    left = {}
     for point in points:
         cell = (point.backbone, point.dataset)
-        found[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
-    return found
+        left[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
+    return left
 
 
 def by_rule(config: dict, point: Point, root: Path) -> float:
-    """Seconds by RULE."""
-    told = settings(config, point)
+    """The seconds of a run by RULE."""
+    asks = settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
     report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
     rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
-    tokens = rows * told.get("max_length", 128) / 2 * told.get("epochs", 0)
-    speed = THREAD * config["threads"] if config["device"] == "cpu" else CARD
+    tokens = rows * asks.get("max_length", 128) / 2 * asks.get("epochs", 0)
+    speed = THREAD * config["threads"] if config["device"] == "cpu" else GPU
     return START + 6 * parameters * tokens / speed
 
 
 def stated(row: dict, root: Path) -> int:
-    """Training rows of a data set that is not prepared: of its cut or row, of its files at most, or ROWS."""
+    """Training rows of a data set that is not prepared: by its cut, its row or its files, else ROWS."""
     cut, files = row["cut"], row.get("files", {})
     if "trained_on" in row:
-        return 0  # its runs are those of another
+        return 0  # it is for test only
     known = [cut.get("train"), cut.get("total"), row.get("examples")]
     if "shots" in cut:
         words = row.get("verbalizer")
@@ -140,7 +141,7 @@ def stated(row: dict, root: Path) -> int:
 
 @cache
 def lines(file: Path) -> int:
-    """Lines of a file; none where it is not there."""
+    """The number of lines in a file; 0 if it is missing."""
     if not file.is_file():
         return 0
     with open(file, "rb") as text:
@@ -149,19 +150,19 @@ def lines(file: Path) -> int:
 
 @cache
 def files_below(folder: Path) -> int:
-    """Files anywhere in a folder; none where it is not there."""
+    """The number of files anywhere in a folder; 0 if it is missing."""
     return sum(len(names) for *_, names in os.walk(folder))
 
 
 def megabytes(row: dict, root: Path) -> float:
-    """Size of a backbone's weights: stated, or that of the files in its folder."""
+    """Size of a backbone's weights in megabytes: as its row states, or of the files in its folder."""
     if "path" in row:
         return sum(file.stat().st_size for file in (root / row["path"]).glob("*.safetensors")) / 1e6
     return row.get("megabytes", 0)
 
 
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
-    """What is still to be downloaded, and what has no stated size."""
+    """What remains to be downloaded, and how many files have no stated size."""
     rows = {name: config["backbones"][name] for name in backbones}
     here = {file.stem for file in (root / "results").glob("*/backbones/*.json")}  # one cache for all scales
     missing = [name for name in rows if "hub" in rows[name] and name not in here]
@@ -180,7 +181,7 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
 
 
 def unnamed(config: dict, datasets: list[str]) -> list[str]:
-    """The corpora that data sets are made from and that the scale leaves open."""
+    """The corpora that data sets are made from and that the scale does not name."""
     rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
     wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
     absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
@@ -188,7 +189,7 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
 
 
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
-    """The sets of images that nobody downloads, and whose folder no row names."""
+    """The image data sets that are not downloaded, and whose folder no row names."""
     names = sorted({parse(dataset)[0] for dataset in datasets})
     rows = {name: config["datasets"][name] for name in names}
     bare = [
@@ -201,17 +202,17 @@ def unpacked(config: dict, datasets: list[str]) -> list[str]:
     return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
 
 
-def cards(config: dict, backbones: list[str]) -> list[str]:
-    """How many cards a job takes, where a backbone is laid over several."""
+def gpus(config: dict, backbones: list[str]) -> list[str]:
+    """How many GPUs a job takes, if a backbone is spread over several."""
     many = {name: number for name in backbones if (number := cards_of(config, name)) > 1}
     if not many or config["device"] == "cpu":
         return []
     stated = ", ".join(f"{number} with {name}" for name, number in many.items())
-    return [f"cards of a job: {stated}, 1 with others; where fewer are there, all of those"]
+    return [f"GPUs of a job: {stated}, 1 with others; where fewer are there, all of those"]
 
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:
-    """Files of a data set that would be downloaded."""
+    """The files of a data set that will be downloaded."""
     files = config["datasets"][name].get("files", {}).values()
     remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
     raw = root / "results/raw" / name
@@ -224,7 +225,7 @@ def wanted(config: dict, name: str, root: Path) -> list[dict]:
 
 
 def hours(left: dict[Point, float], done: dict[Point, float]) -> list[str]:
-    """How long all that is left takes if one run follows another, and where the number comes from."""
+    """How long the remaining runs take one after another, and where that number comes from."""
     if not left:
         return ["time: every run is done"]
     total = sum(left.values()) / 3600

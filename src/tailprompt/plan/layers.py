@@ -1,4 +1,4 @@
-"""Configuration files laid over one another: the values that win, and the file that says them."""
+"""Layers of configuration files: which values win, and which file they come from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def merge(below: dict, above: dict) -> dict:
-    """`above` over `below`, deeply; neither is changed."""
+    """`below` overridden by `above`, key by key at every depth; neither is changed."""
     both = {
         key: merge(below[key], above[key])
         for key in below.keys() & above.keys()
@@ -16,14 +16,14 @@ def merge(below: dict, above: dict) -> dict:
 
 
 def origin(layers: Iterable[tuple[str, dict]], path: list) -> str:
-    """The last file that says something at a place."""
-    found = max(reversed([*layers]), key=lambda layer: depth(layer[1], path))
+    """The last file that has a value at `path`, or at as many of its first keys as any file has."""
+    deepest = max(reversed([*layers]), key=lambda layer: depth(layer[1], path))
     files = [layer for layer in layers if layer[0] != "--config"]
-    return (found if depth(found[1], path) else files[-1])[0]
+    return (deepest if depth(deepest[1], path) else files[-1])[0]
 
 
 def depth(layer, path: list) -> int:
-    """How many steps of `path` exist in a layer."""
+    """How many of the first keys of `path` exist in a layer."""
     for step, key in enumerate(path):
         try:
             layer = layer[key]

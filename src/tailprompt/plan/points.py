@@ -1,4 +1,4 @@
-"""A run is a point, `protocol/backbone/dataset/method/seed`: how it and the names in it are written.
+"""A run is a point, `protocol/backbone/dataset/method/seed`. Here is how points and their names are written.
 
 `name@key=value,key=value` is a point of a sweep over a method's settings or a data set's cut; `slot.key`
 speaks to one component. Values are read as JSON, else as a word. Names become folders, so a value is plain:
@@ -34,13 +34,13 @@ class Point:
 
     @classmethod
     def at(cls, path: str) -> Point:
-        """The point whose `path` this is."""
+        """The point with this `path`; raises TypeError or ValueError if it is not the path of a point."""
         *words, seed = path.split("/")
         return cls(*words, int(seed))
 
 
 def parse(name: str) -> tuple[str, dict]:
-    """Split `name@key=value,...` into the name and its changes."""
+    """Split `name@key=value,...` into the name and its changes; raises BadInput if it is malformed."""
     base, at, changes = name.partition("@")
     pairs = changes.split(",") if at else []
     wrong = [pair for pair in pairs if not CHANGE.fullmatch(pair)]
@@ -51,14 +51,14 @@ def parse(name: str) -> tuple[str, dict]:
         )
     if len(name) > LONGEST:
         raise BadInput(f"'{name}' is longer than {LONGEST} characters; shorter is a row of its own")
-    found = {key: word(value) for key, _, value in (pair.partition("=") for pair in pairs)}
-    if len(found) < len(pairs):
+    values = {key: word(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+    if len(values) < len(pairs):
         raise BadInput(f"'{name}' gives a key twice")
-    return base, found
+    return base, values
 
 
 def word(value: str):
-    """JSON if it is JSON, else the text itself."""
+    """The value as JSON, or the text itself if it is not JSON."""
     try:
         return json.loads(value)
     except ValueError:

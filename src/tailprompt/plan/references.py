@@ -1,4 +1,4 @@
-"""Names in the configuration: each has a row, and each that a scale gives is taken by something."""
+"""Checks of names in the configuration: each must have a row, and each that a scale defines must be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.plan.layers import origin
 from tailprompt.plan.points import parse
 
-ROWS = {  # where the row lies that a key names
+ROWS = {  # key -> the section that holds the row which it names
     "backbone": "backbones",
     "dataset": "datasets",
     "datasets": "datasets",
@@ -21,7 +21,7 @@ ROWS = {  # where the row lies that a key names
     "than": "methods",
     "trained_on": "datasets",
 }
-TAKERS = {  # of the names that a scale gives
+TAKERS = {  # what uses the names that a scale defines
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
     "corpora": "data set or recipe",
@@ -29,9 +29,9 @@ TAKERS = {  # of the names that a scale gives
 
 
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first name that no row has, and at a name or method that nothing takes."""
-    made = [*config["datasets"].values(), *config["pretraining"].values()]
-    corpora = {row["corpus"] for row in made if "corpus" in row}
+    """Raise BadInput at the first name without a row, or the first name or method that nothing uses."""
+    sources = [*config["datasets"].values(), *config["pretraining"].values()]
+    corpora = {row["corpus"] for row in sources if "corpus" in row}
     taken: dict[str, set[str]] = {"protocols": set(), "sets": set(), "corpora": corpora}
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
@@ -53,7 +53,7 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 
 def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first claim of a method against itself."""
+    """Raise BadInput at the first claim that compares a method with itself."""
     for path, block in all_blocks(config):
         for name, claim in block.get("claims", {}).items():
             if claim["method"] == claim["than"]:
@@ -78,7 +78,7 @@ def methods_listed(config: dict, protocol: str) -> set[str]:
 
 
 def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
-    """(place, names there, where their rows are) wherever the configuration names rows."""
+    """(path of keys, names there, section of their rows) for every place that names rows."""
     yield ("make",), list(config["make"]), "papers"
     for paper, limits in config["make"].items():
         for what, names in limits.items():
@@ -111,7 +111,7 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
 
 
 def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
-    """`references` of one block, by the key a name stands at."""
+    """The `references` in one block, by the keys of ROWS."""
     for key in ROWS.keys() & block.keys():
         names = [block[key]] if isinstance(block[key], str) else block[key]
         bases = list(names) if isinstance(names, dict) else [parse(name)[0] for name in names]

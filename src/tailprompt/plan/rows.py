@@ -1,4 +1,4 @@
-"""The row of the configuration that a name stands for, and what it says: data sets, backbones, recipes."""
+"""The rows of data sets, backbones and recipes in the configuration, by name, and what they say."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from math import inf
 from tailprompt.errors import BadInput, known, named
 from tailprompt.plan.points import parse
 
-# the least of each, in the order of a name
+# the least value of each, in the order in which a name gives them
 CUTS = {"shots": 1, "total": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
-WAYS = {"shots", "total", "imbalance", "train"}  # to cut the training rows, of which a cut takes one
-FORMS = {  # of the texts that a loader reads, where those of others may be any
+WAYS = {"shots", "total", "imbalance", "train"}  # ways to cut the training rows, of which a cut takes one
+FORMS = {  # loader -> form of the texts that it reads; other loaders read any
     **dict.fromkeys(("msra", "next_sentence_pair"), "spc"),
     **dict.fromkeys(("race", "c3", "next_sentence_choice", "unified_choice"), "mcc"),
 }
@@ -19,7 +19,10 @@ COME = {"spc": "in pairs", "mcc": "with options"}
 
 
 def dataset_row(config: dict, dataset: str) -> dict:
-    """A data set's row with its cut (`shots`, `total`, `imbalance`, `train`, `dev`, `test`, `sample`)."""
+    """The row of a data set with its cut (`shots`, `total`, `imbalance`, `train`, `dev`, `test`, `sample`).
+
+    Raises BadInput if the data set is unknown or the cut malformed.
+    """
     base, cut = parse(dataset)
     row = named(config["datasets"], base, "data set")
     for key, value in cut.items():
@@ -40,13 +43,13 @@ def dataset_row(config: dict, dataset: str) -> dict:
 
 
 def corpus_path(config: dict, row: dict) -> dict:
-    """Where the corpus lies that a data set is made from, if it is made from one that the scale names."""
+    """The path of the corpus that a data set is made from, if the scale names it."""
     path = (config.get("corpora") or {}).get(row.get("corpus"))
     return {"path": path} if path else {}
 
 
 def backbone_row(config: dict, name: str) -> dict:
-    """What loading a backbone needs of its row; one with a `recipe` lies where this scale makes it."""
+    """The keys of a backbone's row that loading needs; the path of a recipe is where this scale makes it."""
     row = named(config["backbones"], name, "backbone")
     kept = {
         key: value
@@ -57,25 +60,26 @@ def backbone_row(config: dict, name: str) -> dict:
 
 
 def cards_of(config: dict, backbone: str) -> int:
-    """Cards of a job with a backbone; where fewer are there, all of those."""
+    """The number of GPUs that a job with this backbone asks for; it takes all if there are fewer."""
     return named(config["backbones"], backbone, "backbone").get("cards", 1)
 
 
 def made_in(config: dict, recipe: str) -> str:
-    """The folder of a backbone that this scale makes."""
+    """The folder of a checkpoint that this scale makes from a recipe."""
     return f"results/{config['scale']}/pretraining/{recipe}"
 
 
 def recipe_row(config: dict, recipe: str) -> dict:
-    """A recipe of `pretraining`, without what only its card says."""
+    """A recipe of `pretraining`, without the texts of its model card."""
     row = named(config["pretraining"], recipe, "recipe of pretraining")
     return {key: value for key, value in row.items() if key != "card"}
 
 
 def backbone_of(config: dict, protocol: str, dataset: str, method: str | None = None) -> str:
-    """The protocol's backbone for the language of the data set.
+    """The protocol's backbone for the language of a data set.
 
-    For a method with `backbone: lm` it is that of `en-lm` where the language is en.
+    A method with `backbone: lm` takes the one for `en-lm` if the language is en. Raises BadInput if the
+    protocol has none.
     """
     language = dataset_row(config, dataset)["language"]
     if method is not None:
@@ -91,25 +95,25 @@ def backbone_of(config: dict, protocol: str, dataset: str, method: str | None = 
 
 
 def kind_of(row: dict) -> str:
-    """What a data set's examples are: text, or image."""
+    """What the examples of a data set are: text or image."""
     return "image" if row["language"] == "image" else "text"
 
 
 def form_of(row: dict) -> str:
-    """What a text of a data set's row is: ssc (single), spc (pair) or mcc (with options), as patterns say.
+    """The form of a data set's texts: ssc (single sentence), spc (sentence pair) or mcc (multiple choice).
 
-    Raises BadInput where its form says otherwise than its columns or its loader.
+    The abbreviations are PPT's. Raises BadInput if the row's `form` contradicts its columns or loader.
     """
     columns = columns_of(row)
     pair = "spc" if "pair" in columns else FORMS.get(row.get("loader"))
-    found = "mcc" if "choices" in columns else pair
-    stated = row.get("form", found or "ssc")
-    if found and stated != found:
+    implied = "mcc" if "choices" in columns else pair
+    stated = row.get("form", implied or "ssc")
+    if implied and stated != implied:
         raise BadInput(
-            f"data set '{row['name']}': its texts come {COME[found]}, so its form is {found}, not {stated}; "
-            "correct form in its row, or leave it out"
+            f"data set '{row['name']}': its texts come {COME[implied]}, so its form is {implied}, not "
+            f"{stated}; correct form in its row, or leave it out"
         )
-    if stated == "spc" and not found and is_table(row):
+    if stated == "spc" and not implied and is_table(row):
         raise BadInput(
             f"data set '{row['name']}': form spc is of pairs; name the column: columns: {{pair: ...}}"
         )
@@ -117,11 +121,11 @@ def form_of(row: dict) -> str:
 
 
 def columns_of(row: dict) -> set[str]:
-    """What a data set's row takes from columns of its files, beside text and label."""
+    """The fields that a data set's row reads from named columns of its files."""
     files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
     return {key for part in (row, *files) for key in part.get("columns", {})}
 
 
 def is_table(row: dict) -> bool:
-    """Whether a data set is read from tables, which have the columns that its row names and no others."""
+    """Whether a data set is read from tables, in which only the columns that its row names count."""
     return row.get("loader", "table") == "table"

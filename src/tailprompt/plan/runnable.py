@@ -1,4 +1,4 @@
-"""What a scale asks for and cannot be run is refused before the first run begins."""
+"""Checks that refuse a scale which cannot run, before its first run begins."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 
-MASKED = ("bert", "roberta")  # families with positions, which are counted
+MASKED = ("bert", "roberta")  # families with a limited number of positions
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
 
 def check_files(config: dict, root: str | Path = ".") -> None:
-    """Raise BadInput where data_dir, a corpus, or a file or folder of a data set of the scale is absent.
+    """Raise BadInput if data_dir, a corpus, or a file or folder of a data set of the scale is missing.
 
-    So too where a file lies in the way of the results.
+    Also if a file has the name of a folder of results.
     """
     scale = f"results/{config['scale']}"
     for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
@@ -62,19 +62,19 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 
 
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
-    """The settings of each point; raises BadInput at the first that cannot be used."""
+    """The settings of each point; raises BadInput at the first point that cannot run."""
     rules = validator("config", str(Path(root, SCHEMAS)))
-    found, cells = {}, {}
+    asked, cells = {}, {}
     for point in points:
-        if (cell := replace(point, seed=0)) not in cells:  # seeds differ in nothing that could be wrong
+        if (cell := replace(point, seed=0)) not in cells:  # what is checked does not depend on the seed
             cells[cell] = resolved(config, point)
             check_run(config, point, cells[cell], rules, root)
-        found[point] = cells[cell].settings | extras(config, point)
-    return found
+        asked[point] = cells[cell].settings | extras(config, point)
+    return asked
 
 
 def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Path) -> None:
-    """Raise BadInput where a run's settings, backbone, words or start cannot be used."""
+    """Raise BadInput if the settings, backbone, verbalizer or start of a run cannot be used."""
     where = f"{point.method} on {point.dataset} under {point.protocol}:"
     check_changes(point, rules)
     run, row = asked.run, config["backbones"][point.backbone]
@@ -104,7 +104,7 @@ def said_of(where: str) -> Iterator[None]:
 
 
 def check_changes(point: Point, rules) -> None:
-    """Raise BadInput where what follows the @ of a method is of another type or out of bounds."""
+    """Raise BadInput if a value after the @ of a method has the wrong type or is out of bounds."""
     _, changes = parse(point.method)
     if not changes:
         return
@@ -115,7 +115,7 @@ def check_changes(point: Point, rules) -> None:
 
 
 def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str) -> None:
-    """Raise BadInput where a backbone does not take a run's input, or its own folder is absent."""
+    """Raise BadInput if a backbone does not take the input of a run, or its folder is missing."""
     if row["family"] not in run.input.families:
         raise BadInput(
             f"{where} backbone '{name}' is of the family {row['family']}; "
@@ -138,7 +138,7 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
-    """Raise BadInput where a run's input shows not all of a text, or what it does not have: pair, options."""
+    """Raise BadInput if the input of a run omits part of a text, or shows a pair or options that it lacks."""
     kind, form = run.input.name, form_of(row)
     if form == "mcc" and kind != "formatted":
         raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
@@ -153,9 +153,9 @@ def check_shown(run: Run, row: dict, where: str) -> None:
 
 
 def check_letters(run: Run, words: Path | None, where: str) -> None:
-    """Raise BadInput where a template shows options in a language that has no letters for so many.
+    """Raise BadInput if a template shows more options than its language has letters for.
 
-    words: a verbalizer's file, with a line for each class; where there is none, the job counts the classes.
+    words: the file of a verbalizer, with a line for each class. Without one, the job counts the classes.
     """
     shown = run.input.template
     if not has_choices(shown):
@@ -165,36 +165,36 @@ def check_letters(run: Run, words: Path | None, where: str) -> None:
 
 
 def check_start(config: dict, point: Point) -> None:
-    """Raise BadInput where a run cannot go on from the weights that its start keeps."""
+    """Raise BadInput if a run cannot begin from the weights that its start writes."""
     start = start_of(config, point)
     if not start:
         return
-    ours, theirs = resolved(config, point).run, resolved(config, start).run
+    run, first = resolved(config, point).run, resolved(config, start).run
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
-    if loaded(ours) != loaded(theirs):
+    if loaded(run) != loaded(first):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    if ours.input.reads == "image" and theirs.tuner.name not in ours.tuner.goes_on:
-        going = known(ours.tuner.goes_on)
-        raise BadInput(f"{place} has the tuner {theirs.tuner.name}; {ours.tuner.name} goes on from {going}")
-    if of(ours, "length") != of(theirs, "length"):
+    if run.input.reads == "image" and first.tuner.name not in run.tuner.goes_on:
+        going = known(run.tuner.goes_on)
+        raise BadInput(f"{place} has the tuner {first.tuner.name}; {run.tuner.name} goes on from {going}")
+    if of(run, "length") != of(first, "length"):
         raise BadInput(f"{place} has prompts of another length")
-    if of(ours, "prompt_scale") != of(theirs, "prompt_scale"):
+    if of(run, "prompt_scale") != of(first, "prompt_scale"):
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and prompt_scale must be alike")
     chain = [start, *starts_of(config, start)]
     tuned = any(resolved(config, each).run.tuner.name == "full" for each in chain)
-    if tuned and not of(theirs, "keep"):
+    if tuned and not of(first, "keep"):
         raise BadInput(f"{place} keeps its head only; {keeping(start.method)}")
 
 
 def of(run: Run, key: str):
-    """A setting of a run's tuner, None where it has none of that name."""
+    """A setting of the tuner of a run, or None if the tuner lacks it."""
     return getattr(run.tuner, key, None)
 
 
 def loaded(run: Run) -> tuple:
-    """What must be alike for one head to be loaded into another."""
+    """What two heads must have in common for one to be loaded into the other."""
     if run.head.name == "verbalizer":
         return (run.head.name, run.head.tied)
     norm = getattr(run.head, "norm", None)
@@ -202,9 +202,9 @@ def loaded(run: Run) -> tuple:
 
 
 def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
-    """Raise BadInput where a run cannot begin from an adapter: there is none, or of another kind or shape.
+    """Raise BadInput if a run cannot begin from an adapter: it is missing, or of another kind or shape.
 
-    Its width is compared where both say theirs.
+    The widths are compared if both are stated.
     """
     if run.tuner.name != "soft_prompt":
         raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
@@ -213,7 +213,7 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
-    """What a backbone's recipe, or a config.json here, says of its shape; nothing where there is neither."""
+    """The shape of a backbone as its recipe or its config.json states; empty if it has neither."""
     if "recipe" in row:
         return config["pretraining"][row["recipe"]]["shape"]
     stated = stated_shape(Path(root, row["path"], "config.json")) if "path" in row else {}
@@ -222,7 +222,7 @@ def shape_of(config: dict, row: dict, root: str | Path) -> dict:
 
 @cache
 def stated_shape(file: Path) -> dict:
-    """What a config.json of transformers or timm says; nothing of one that cannot be read: loading tells."""
+    """The content of a config.json of transformers or timm; empty if unreadable, which loading reports."""
     try:
         stated = read_json(file)
         return keyed(stated.get("model_args", stated), file)
@@ -231,7 +231,7 @@ def stated_shape(file: Path) -> dict:
 
 
 def positions_of(family: str, shape: dict) -> float:
-    """The most tokens of an input, as `backbones` counts them; infinite where they are not known yet."""
+    """The most tokens that an input may have, as `model.backbones` counts; infinite if not known yet."""
     most, padding = shape.get("max_position_embeddings"), shape.get("pad_token_id", 1)
     if family not in MASKED or not type(most) is type(padding) is int:
         return inf

@@ -1,4 +1,4 @@
-"""YAML files, the schemas that say what may stand in them, and what is wrong in one sentence."""
+"""YAML files, the schemas that they must satisfy, and one sentence about what is wrong."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tailprompt.errors import BadInput, known
 from tailprompt.pretraining import shapes
 from tailprompt.tasks import metrics
 
-SCHEMAS = "workflow/schemas"  # below the project's folder
+SCHEMAS = "workflow/schemas"  # in the project's folder
 
 
 def read(path: str | Path) -> dict:
-    """One YAML file; raises BadInput where it is missing, not YAML, or not a mapping."""
+    """The content of a YAML file; raises BadInput if it is missing, not YAML, or not a mapping."""
     try:
         content = yaml.load(Path(path).read_text("utf-8"), OneOfEach)
     except OSError as error:
@@ -37,7 +37,7 @@ def read(path: str | Path) -> dict:
 
 
 class OneOfEach(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """A loader that refuses a key given twice, of which YAML would silently keep the last."""
+    """A loader that refuses a key given twice; YAML would silently keep the last."""
 
     def construct_mapping(self, node, deep=False):
         seen: list = []
@@ -52,10 +52,10 @@ class OneOfEach(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 @cache
 def validator(name: str, folder: str) -> Draft202012Validator:
-    """The schema `name` of a folder, able to refer to its neighbours."""
+    """The validator of schema `name` in a folder, which may refer to the other schemas there."""
     schemas = {file.name: read(file) for file in sorted(Path(folder).glob("*.schema.yaml"))}
     for schema in schemas.values():
-        del schema["$schema"]  # which would choose a validator that is not ours
+        del schema["$schema"]  # it would select jsonschema's validator instead of Strict
     schemas["settings.schema.yaml"] = settings_schema()
     schemas["shapes.schema.yaml"] = shapes.schema()
     schemas["config.schema.yaml"]["$defs"]["metric"] = metrics.schema()
@@ -64,9 +64,9 @@ def validator(name: str, folder: str) -> Draft202012Validator:
 
 
 def settings_schema() -> dict:
-    """The schema of settings, from what the components declare.
+    """The schema of settings, made from the declarations of the components.
 
-    `method` is what a method's row may hold, `shared` what a protocol, a backbone or a data set may.
+    `method` says what the row of a method may hold, and `shared` what a protocol, backbone or data set may.
     """
     properties = property_schema()
     of_data = {(slot, each.name) for slot, _, each in every(Run) if each.of_data}
@@ -107,12 +107,12 @@ def settings_schema() -> dict:
 
 
 def pattern(_, wanted: str, value, schema: dict) -> Iterator[ValidationError]:
-    """JSON Schema's keyword, whose $ is the end; Python's also matches before a last line end."""
+    """JSON Schema's `pattern`, in which $ is the end; Python's $ also matches before a final newline."""
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", wanted), value):
         yield ValidationError(f"{value!r} does not match {wanted!r}")
 
 
-Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and not a number for a number
+Strict = validators.extend(  # JSON Schema would accept 1.0 as an integer, and NaN as a number
     Draft202012Validator,
     {"pattern": pattern},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
@@ -125,7 +125,7 @@ Strict = validators.extend(  # JSON Schema would take 1.0 for an integer, and no
 
 
 def unknown(error: ValidationError) -> list[str]:
-    """The keys that an `additionalProperties` or `propertyNames` error refuses."""
+    """The keys that an `additionalProperties` or `propertyNames` error is about."""
     if "propertyNames" in error.absolute_schema_path:
         return [error.instance]
     if error.validator != "additionalProperties":
@@ -141,7 +141,7 @@ def sentence(error: ValidationError) -> str:
     if unknown(error):
         keys = ", ".join(f"'{key}'" for key in unknown(error))
         allowed = error.schema.get("properties") or error.validator_value
-        plain = [name for name in allowed if "." not in name]  # slot.key is a longer name of the same
+        plain = [name for name in allowed if "." not in name]  # slot.key is a longer name of the same key
         return f"unknown key {keys} in {place}; known: {known(plain)}"
     if error.validator == "enum":
         return f"{place} is {error.instance!r}; allowed: {', '.join(map(str, error.validator_value))}"
@@ -161,7 +161,7 @@ def sentence(error: ValidationError) -> str:
 
 
 def words(types: str | list[str]) -> list[str]:
-    """JSON's names of types, in the words of YAML's readers."""
+    """JSON's names of types in plain words."""
     plain = {
         "object": "keys with values",
         "array": "a list",
@@ -174,12 +174,12 @@ def words(types: str | list[str]) -> list[str]:
 
 
 def hint(value) -> str:
-    """How to write the number that a word looks like: YAML 1.1 reads 1e-5 as a word."""
+    """How to write a number that was read as a word, as YAML 1.1 does with 1e-5."""
     try:
-        found = isinstance(value, str) and math.isfinite(float(value))
+        numeric = isinstance(value, str) and math.isfinite(float(value))
     except ValueError:
-        found = False
-    if not found:
+        numeric = False
+    if not numeric:
         return ""
     misread = isinstance(yaml.safe_load(value), str)
     return "; write 1.0e-5, not 1e-5" if misread else "; write it without quotes"

@@ -1,4 +1,4 @@
-"""The settings of a run: what each layer of the configuration says, and what of it the components read."""
+"""The settings of a run: what the layers of the configuration give, and which of it its components read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import dataset_row, form_of, kind_of
 from tailprompt.plan.starts import starting
 
-NAME = ("@",)  # where what follows the @ of a method stands
-OF_A_ROW = {"title", "backbone"}  # of a method's row, and no settings
+NAME = ("@",)  # the place of what follows the @ of a method
+OF_A_ROW = {"title", "backbone"}  # keys of a method's row that are not settings
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Values that some place of the configuration gives, by key or slot.key. place: the keys that lead there.
+    """The values of one place in the configuration, by key or slot.key. place: the keys that lead there.
 
-    chosen: they are for this method alone, so that each must be read. elsewhere: places of single keys.
+    chosen: whether the values are for this method alone, so that each must be read. elsewhere: the places of
+    single keys that stand elsewhere.
     """
 
     name: str
@@ -32,13 +33,13 @@ class Layer:
     elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def place_of(self, key: str) -> tuple[str, ...]:
-        """Where a key of it stands."""
+        """The place of one of its keys."""
         return self.elsewhere.get(key, (*self.place, key))
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A run as it is composed, its settings as JSON, and the layer that gave each (None: its default)."""
+    """A composed run, its settings as JSON values, and the layer that gave each (None: its default)."""
 
     run: Run
     settings: dict
@@ -46,14 +47,15 @@ class Resolved:
 
 
 def settings(config: dict, point: Point) -> dict:
-    """All that training a point needs to know, flat, and the `features` and `vectors` of figures."""
+    """All settings that training a point needs, flat, with the `features` and `vectors` that figures need."""
     return resolved(config, point).settings | extras(config, point)
 
 
 def resolved(config: dict, point: Point) -> Resolved:
-    """The settings of a point; later layers win.
+    """The settings of a point; a later layer overrides an earlier one.
 
-    Raises BadInput where a key of the method's own is not read, or one that is read is not given.
+    Raises BadInput if no component reads a key that is given for the method alone, or if a key that is read
+    is not given.
     """
     dataset = dataset_row(config, point.dataset)
     layers = layers_of(config, point, dataset)
@@ -80,7 +82,7 @@ def resolved(config: dict, point: Point) -> Resolved:
 
 
 def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
-    """What may give a run its settings, the later over the earlier."""
+    """The layers that may give a run its settings; a later one overrides an earlier one."""
     (base, changes), name = parse(point.method), dataset["name"]
     protocol = named(config["protocols"], point.protocol, "protocol")
     under = ("protocols", point.protocol)
@@ -110,7 +112,7 @@ def found(layers: list[Layer], slot: str, key: str) -> tuple[Layer | None, objec
 
 
 def data_layer(config: dict, row: dict) -> Layer:
-    """What a data set's row says of its texts; a template or length that it leaves out is its language's."""
+    """What the row of a data set says of its texts; its language gives a template or length that it omits."""
     place, language = ("datasets", row["name"]), row["language"]
     if kind_of(row) == "image":
         return Layer("data set", place, {}, elsewhere={"start": (*place, "trained_on")})
@@ -118,13 +120,13 @@ def data_layer(config: dict, row: dict) -> Layer:
     usual = config["languages"].get(language, {})
     template = "template_with_pair" if form_of(row) == "spc" else "template"
     left = {"template": usual.get(template), "max_length": usual.get("max_length")}
-    made = {key: value for key, value in left.items() if value is not None and key not in stated}
-    elsewhere = {key: ("languages", language, template if key == "template" else key) for key in made}
-    return Layer("data set", place, {"language": language, **made, **stated}, elsewhere=elsewhere)
+    added = {key: value for key, value in left.items() if value is not None and key not in stated}
+    elsewhere = {key: ("languages", language, template if key == "template" else key) for key in added}
+    return Layer("data set", place, {"language": language, **added, **stated}, elsewhere=elsewhere)
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:
-    """What to say of a data set without a template or a length."""
+    """The error for a data set without a template or a length."""
     return BadInput(
         f"data set '{row['name']}' has no {key}, and 'languages' none for '{row['language']}' "
         f"(it has {known(config['languages'])}); state it in the data set's row"
@@ -132,7 +134,7 @@ def lacking(config: dict, row: dict, key: str) -> BadInput:
 
 
 def words(template: str, row: dict, layers: list[Layer]) -> str:
-    """A template in words: `as_released` is the data set's own of that name, others are those of PPT."""
+    """The text of a template. `as_released` is the data set's own of that name; other names are PPT's."""
     if template == "as_released":
         own = layers[0].values
         return row.get("template_as_released") or own.get("template") or template
@@ -140,7 +142,7 @@ def words(template: str, row: dict, layers: list[Layer]) -> str:
 
 
 def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: Point, reads: str) -> None:
-    """Raise BadInput for a key that a method's own layers give and no component of the run reads."""
+    """Raise BadInput for a key that is given for the method alone and that no component of the run reads."""
     read = {name for slot, key in told for name in (key, f"{slot}.{key}")}
     for layer in layers:
         named_after = {"start"} if layer.place == NAME else set()  # a start stands in a row

@@ -1,4 +1,4 @@
-"""The run whose weights another begins from."""
+"""The run from whose weights another run begins."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tailprompt.plan.rows import dataset_row, form_of
 
 
 def start_of(config: dict, point: Point) -> Point | None:
-    """The run whose weights this one begins from; coordinates it does not name are its own."""
+    """The run from whose weights a run begins; coordinates that `start` omits are those of the run itself."""
     start = starting(config, point)
     return Point(**{**asdict(point), **start}) if start and "folder" not in start else None
 
 
 def starting(config: dict, point: Point) -> dict | None:
-    """Where a run begins: the `start` of its method, or on a data set for test alone the run it tests.
+    """Where a run begins: at the `start` of its method, or, on a data set for test only, at the run it tests.
 
-    `prompts` in it becomes the unlabelled data set of the language for this form, or for all in one.
+    `prompts` becomes the language's unlabelled data set for the form of this data set, or for all forms.
     """
     row = named(config["methods"], parse(point.method)[0], "method")
     dataset = dataset_row(config, point.dataset)
@@ -30,12 +30,12 @@ def starting(config: dict, point: Point) -> dict | None:
     language = dataset["language"]
     prompts = config["languages"].get(language, {}).get("prompts", {})
     form = form_of(dataset) if start["prompts"] == "own" else start["prompts"]
-    found = named(prompts, form, f"form of prompts in languages.{language}")
-    return {"dataset": found, **{key: value for key, value in start.items() if key != "prompts"}}
+    unlabelled = named(prompts, form, f"form of prompts in languages.{language}")
+    return {"dataset": unlabelled, **{key: value for key, value in start.items() if key != "prompts"}}
 
 
 def starts_of(config: dict, point: Point) -> list[Point]:
-    """The runs that a point builds on, the nearest first; raises BadInput where they come round to it."""
+    """The runs that a point builds on, the nearest first; raises BadInput if they form a circle."""
     chain = [point]
     while start := start_of(config, chain[-1]):
         if start in chain:
@@ -45,5 +45,5 @@ def starts_of(config: dict, point: Point) -> list[Point]:
 
 
 def keeping(method: str) -> str:
-    """Where to say that the runs of a method keep all their weights."""
+    """Advice on how to make the runs of a method keep all their weights."""
     return f"set keep: true in the scale's file, methods: {{{parse(method)[0]}: {{keep: true}}}}"

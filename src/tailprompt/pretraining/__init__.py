@@ -1,1 +1,1 @@
-"""What makes a backbone."""
+"""Pre-training of backbones."""

@@ -1,7 +1,7 @@
-"""Self-supervised inputs and targets from rows of token ids, in batches on the device.
+"""Self-supervised inputs and targets from batches of token ids on the device.
 
 BERT (Devlin et al. 2019, section 3.1), T5 (Raffel et al. 2020, section 3.1.4) and LM adaptation (Lester et
-al. 2021, section 3.3). Counts are the same in every row, so tensors are rectangular and nothing is padded.
+al. 2021, section 3.3). All rows hide equally many ids, so tensors are rectangular and need no padding.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Rows = Int[Tensor, "batch tokens"]
 def mask_tokens(
     tokens: Rows, *, rate: float, mask: int, special: int, vocabulary: int, generator: Generator
 ) -> tuple[Rows, Int[Tensor, "batch masked"], Int[Tensor, "batch masked"]]:
-    """Hide round(rate * tokens) ids of each row: 80 % by `mask`, 10 % by a random id, 10 % left as they are.
+    """Hide round(rate * tokens) ids of each row: 80 % become `mask`, 10 % a random id, 10 % stay.
 
-    Ids below `special` are special and neither hidden nor drawn. Returns the rows, the positions and the
-    ids that stood there.
+    Ids below `special` are neither hidden nor drawn. Returns the new rows, the positions, and the original
+    ids at these positions.
     """
     draws = torch.rand(tokens.shape, generator=generator, device=tokens.device)
     count = max(1, round(rate * tokens.shape[1]))
@@ -40,9 +40,9 @@ def corrupt_spans(
     end: int,
     generator: Generator,
 ) -> tuple[Int[Tensor, "batch inputs"], Int[Tensor, "batch targets"]]:
-    """Replace spans by one sentinel each; the targets are the sentinels, each followed by its span.
+    """Replace each span by a sentinel; the targets are the sentinels, each followed by its span.
 
-    round(rate * tokens) ids are hidden in spans of `span` ids on average; both sides end in `end`.
+    round(rate * tokens) ids are hidden in spans of `span` ids on average. Inputs and targets end in `end`.
     """
     noise = noise_spans(tokens, rate=rate, span=span, generator=generator)
     return (
@@ -54,7 +54,7 @@ def corrupt_spans(
 def noise_spans(
     tokens: Rows, *, rate: float, span: float, generator: Generator
 ) -> Bool[Tensor, "batch tokens"]:
-    """Which ids are hidden: kept and hidden stretches in turn, a kept one first."""
+    """Which ids are hidden. Kept and hidden stretches alternate, and a kept one comes first."""
     batch, length = tokens.shape
     hidden = max(1, round(rate * length))
     spans = min(max(1, round(hidden / span)), length - hidden)  # each follows a kept stretch
@@ -71,7 +71,7 @@ def noise_spans(
 
 
 def segments(batch: int, total: int, parts: int, generator: Generator, device) -> Int[Tensor, "batch parts"]:
-    """`total` cut at random into `parts` lengths of at least one."""
+    """`total` split at random into `parts` lengths of at least one."""
     order = torch.rand((batch, total - 1), generator=generator, device=device).argsort(1)[:, : parts - 1]
     cuts = order.sort(1).values + 1
     edges = torch.cat([cuts.new_zeros(batch, 1), cuts, cuts.new_full((batch, 1), total)], dim=1)
@@ -81,7 +81,7 @@ def segments(batch: int, total: int, parts: int, generator: Generator, device) -
 def collapse(
     tokens: Rows, gone: Bool[Tensor, "batch tokens"], sentinels: Int[Tensor, " sentinels"], end: int
 ) -> Int[Tensor, "batch kept"]:
-    """The rows with each stretch that is `gone` as its sentinel, in order, and `end` after the last id."""
+    """The rows with a sentinel for each stretch that is `gone`, and `end` after the last id."""
     first = gone & ~torch.cat([torch.zeros_like(gone[:, :1]), gone[:, :-1]], dim=1)
     named = torch.where(first, sentinels[(first.cumsum(1) - 1).clamp(min=0)], tokens)
     kept = named[~gone | first].view(len(tokens), -1)
@@ -89,7 +89,7 @@ def collapse(
 
 
 def halves(tokens: Rows, *, end: int) -> tuple[Int[Tensor, "batch inputs"], Int[Tensor, "batch targets"]]:
-    """A prefix for the encoder and what follows it for the decoder; both end in `end`."""
+    """The first half of each row for the encoder and the second for the decoder; both end in `end`."""
     middle = tokens.shape[1] // 2
     close = tokens.new_full((len(tokens), 1), end)
     return torch.cat([tokens[:, :middle], close], 1), torch.cat([tokens[:, middle:], close], 1)

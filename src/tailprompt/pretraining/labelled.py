@@ -1,7 +1,7 @@
 """Labelled images for supervised pre-training of a backbone, all decoded into memory.
 
-A folder holds either `train.parquet` and `val.parquet` (columns image: encoded bytes, label: integer), or a
-folder for each class with image files anywhere below it (as `train` of ImageNet and Tiny-ImageNet).
+The folder has either `train.parquet` and `val.parquet` (columns image: encoded bytes, label: integer), or a
+folder for each class with image files anywhere in it (as `train` of ImageNet and Tiny-ImageNet).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"
 def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split], int]:
     """Pixels and labels of `train` and `held_out`, and the number of classes.
 
-    Images are square, `size` pixels a side. From a folder of classes, the share `held_out` of the files is
-    held out, chosen by their names. Raises BadInput that lists the images that cannot be decoded.
+    Images are square with `size` pixels a side. In a folder of classes the share `held_out` of the files is
+    held out by their names. Raises BadInput with the images that cannot be decoded.
     """
     if (folder / "train.parquet").is_file():
         parts = {"train": folder / "train.parquet", "held_out": folder / "val.parquet"}
-        found = {split: table(path).astype({"label": "int64"}) for split, path in parts.items()}
+        listings = {split: table(path).astype({"label": "int64"}) for split, path in parts.items()}
     else:
-        found = classes(folder, held_out)
+        listings = classes(folder, held_out)
     wrong, splits = [], {}
-    for split, listed in found.items():
+    for split, listed in listings.items():
         pixels = np.zeros((len(listed), size, size, 3), np.uint8)
         rows = zip(listed["id"], listed[CONTENT], strict=True)
         for number, (name, content) in enumerate(tqdm(rows, desc=split, unit=" images", mininterval=2)):
             try:
                 pixels[number], _ = decoded(content, size)
-            except Exception as error:  # each format has exceptions of its own
+            except Exception as error:  # each image format raises its own exceptions
                 wrong.append(f"{name} ({error})")
         splits[split] = (pixels, listed["label"].to_numpy())
     if wrong:
@@ -48,7 +48,7 @@ def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split],
 
 
 def classes(folder: Path, held_out: float) -> dict[str, pd.DataFrame]:
-    """The images of a folder of classes, numbered by name and split by the names of the files."""
+    """The images in a folder of classes. Class ids follow their names, and splits the names of files."""
     try:
         listed = folder_rows(folder, folder)
     except (BadInput, OSError):

@@ -1,6 +1,6 @@
-"""What a backbone is pre-trained on: a model from a recipe, batches by step, and a loss.
+"""Pre-training tasks: a model from a recipe, batches by step, and a loss.
 
-Step and seed alone decide a batch, so a resumed run sees the rows it would have seen.
+A batch depends only on step and seed, so a resumed run sees the same rows.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Batch = tuple[Tensor, ...]
 class Task:
     """One pre-training task, ready to run on a device.
 
-    An item is an id to predict, or an image. train: step -> batch, whose tensors have a row an example.
-    held_out: batches that never change. items: of a batch. loss and right: (model, batch) -> the loss of each
-    item, and 1 where it is answered right.
+    An item is an id to predict, or an image. train: step -> batch, whose tensors have a row for each example.
+    held_out: batches that never change. items: batch -> number of items. loss: (model, batch) -> loss of each
+    item. right: (model, batch) -> 1 for each item that is predicted right.
     """
 
     model: nn.Module
@@ -45,14 +45,14 @@ class Task:
 
 
 def stream(path: Path, device: torch.device) -> Int[Tensor, " tokens"]:
-    """A packed file of token ids, on the device (4 bytes a token)."""
+    """The token ids of a packed file, on the device (4 bytes a token)."""
     return torch.from_numpy(np.fromfile(path, np.uint16).astype(np.int32)).to(device)
 
 
 def drawn(
     ids: Int[Tensor, " tokens"], batch: int, length: int, generator: Generator
 ) -> Int[Tensor, "batch length"]:
-    """Rows of `length` ids that begin anywhere in the stream."""
+    """Rows of `length` ids that begin at random places in the stream."""
     starts = torch.randint(0, len(ids) - length + 1, (batch, 1), generator=generator, device=ids.device)
     return ids[starts + torch.arange(length, device=ids.device)].long()
 
@@ -64,14 +64,14 @@ def laid(ids: Int[Tensor, " tokens"], length: int, most: int) -> Int[Tensor, "ro
 
 
 def generator_at(seed: int, step: int, device: torch.device) -> Generator:
-    """The randomness of one step."""
+    """The random generator of one step."""
     return torch.Generator(device).manual_seed(seed * 10_000_019 + step)
 
 
 def shape_at(recipe: dict, step: int) -> tuple[int, int]:
-    """Rows and tokens a row at a step: one step in `long.every` has longer and fewer rows, to the end.
+    """The rows and the tokens a row at a step. One step in `long.every` has longer and fewer rows.
 
-    Long rows at the end alone come too late: the positions that only they have stay untrained.
+    Long rows only at the end would come too late: positions that only they have would stay untrained.
     """
     long = recipe.get("long")
     if long and step % long["every"] == 0:
@@ -80,7 +80,7 @@ def shape_at(recipe: dict, step: int) -> tuple[int, int]:
 
 
 def answering(logits: Callable, place: int) -> dict[str, Callable]:
-    """What a task says of items, where logits, a row an id, answer the ids at `place` of a batch."""
+    """`items`, `loss` and `right` of a task whose logits (a row for each id) predict the ids batch[place]."""
     return {
         "items": lambda batch: batch[place].numel(),
         "loss": lambda model, batch: cross_entropy(
@@ -91,7 +91,7 @@ def answering(logits: Callable, place: int) -> dict[str, Callable]:
 
 
 def masked_language_model(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """BERT: [CLS] row [SEP], some ids hidden, and those are predicted."""
+    """BERT: predict the hidden ids of [CLS] row [SEP]."""
     config = BertConfig(vocab_size=len(words), pad_token_id=words.pad_token_id, **recipe["shape"])
     model = BertForMaskedLM(config).to(device)
     ids, held = (stream(packed / f"{split}.bin", device) for split in ("train", "held_out"))
@@ -125,7 +125,7 @@ def masked_language_model(recipe: dict, packed: Path, words, device: torch.devic
 
 
 def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_to_pair: Callable) -> Task:
-    """A T5 1.1 that learns targets from inputs; rows_to_pair: (rows, generator) -> both."""
+    """A T5 1.1 that learns targets from inputs. rows_to_pair: (rows, generator) -> (inputs, targets)."""
     config = T5Config(
         vocab_size=len(words),
         pad_token_id=words.pad_token_id,
@@ -134,7 +134,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
         **recipe["shape"],
     )
     model = T5ForConditionalGeneration(config).to(device)
-    for table in (model.shared, model.lm_head):  # T5's deviation of 1 is made for Adafactor's relative steps
+    for table in (model.shared, model.lm_head):  # T5's deviation of 1 suits Adafactor's relative steps
         nn.init.normal_(table.weight, std=0.05)
     ids, held = (stream(packed / f"{split}.bin", device) for split in ("train", "held_out"))
 
@@ -152,7 +152,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
 
 
 def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """T5's own task: hidden spans after their sentinels."""
+    """T5's task: predict hidden spans after their sentinels."""
     names = [f"<extra_id_{number}>" for number in range(SENTINELS)]
     sentinels = torch.tensor(words.convert_tokens_to_ids(names), device=device)
 
@@ -170,7 +170,7 @@ def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> 
 
 
 def language_model(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """LM adaptation: the second half of a row from the first."""
+    """LM adaptation: predict the second half of a row from the first."""
 
     def pair(rows: Tensor, generator: Generator) -> Batch:
         return halves(rows, end=words.eos_token_id)
@@ -179,9 +179,9 @@ def language_model(recipe: dict, packed: Path, words, device: torch.device) -> T
 
 
 def classification(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """A ViT that learns classes from views of images: windows, flips, RandAugment, Mixup or CutMix in turn.
+    """A ViT that learns classes from views of images: windows, flips, RandAugment, and Mixup or CutMix.
 
-    A window has a share of the area in `augment.scale` and is resized to what the model takes.
+    A window has a share of the area within `augment.scale` and is resized to the model's size.
     """
     splits = {split: dict(np.load(packed / f"{split}.npz")) for split in ("train", "held_out")}
     count = int(max(split["labels"].max() for split in splits.values())) + 1
@@ -202,7 +202,7 @@ def classification(recipe: dict, packed: Path, words, device: torch.device) -> T
         chosen = torch.randint(0, len(labels), (recipe["batch"],), generator=generator, device=device)
         images = pixels[chosen]
         views = scaled(images, random_windows(images, augment["scale"], generator), size)
-        views = random_flip(views.round().to(torch.uint8), generator)  # bytes, as RandAugment takes them
+        views = random_flip(views.round().to(torch.uint8), generator)  # RandAugment takes bytes
         views = torch.cat([altered(part) for part in views.chunk(augment["groups"])])
         return mixed(normalised(views), labels[chosen])
 
@@ -218,7 +218,7 @@ def classification(recipe: dict, packed: Path, words, device: torch.device) -> T
 
 
 def build(recipe: dict, packed: Path, words, device: torch.device) -> Task:
-    """The task of a recipe, its model drawn from the recipe's seed."""
+    """The task of a recipe; the model is initialised from the recipe's seed."""
     make = named(TASKS, recipe["task"], "pre-training task")
     torch.manual_seed(recipe["seed"])
     return make(recipe, packed, words, device)

@@ -1,4 +1,4 @@
-"""What a recipe of `pretraining` must be beside what its schema says: numbers that fit each other."""
+"""Checks of the recipes in `pretraining` that a schema cannot make: numbers that must suit each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SENTINELS = 100  # of a T5's vocabulary, each for one span of a row
 
 
 def check(recipes: dict[str, dict]) -> None:
-    """Raise BadInput at the first recipe that could not be trained, one sentence with its key."""
+    """Raise BadInput, one sentence with its key, at the first recipe that cannot be trained."""
     for name, recipe in recipes.items():
         place = f"pretraining.{name}"
         check_heads(recipe["shape"], MODELS[recipe["task"]], f"{place}.shape")
@@ -29,7 +29,7 @@ def check_heads(shape: dict, model: type, place: str) -> None:
 
 
 def check_start(recipes: dict[str, dict], name: str) -> None:
-    """Whether a recipe goes on from another of the same model, which begins anew."""
+    """Raise BadInput unless the start of a recipe is another recipe for the same model that has no start."""
     start = recipes[name]["start"]
     if start == name or "start" in recipes[start]:
         raise BadInput(f"pretraining.{name}.start is {start}; name a recipe that has no start itself")
@@ -42,7 +42,7 @@ def check_start(recipes: dict[str, dict], name: str) -> None:
 
 
 def check_images(recipe: dict, place: str) -> None:
-    """Whether views have whole patches and are no larger than the images, and Mixup finds pairs."""
+    """Raise BadInput unless views have whole patches and fit into the images, and Mixup has pairs."""
     shape, (low, high) = recipe["shape"], recipe["augment"]["scale"]
     size, patch = shape.get("img_size", 224), shape.get("patch_size", 16)
     if size % patch:
@@ -56,7 +56,7 @@ def check_images(recipe: dict, place: str) -> None:
 
 
 def check_lengths(recipe: dict, place: str) -> None:
-    """Whether the model has a position for each token of a row, and the row a rest that is not hidden."""
+    """Raise BadInput unless the model has a position for each token, and some tokens are not hidden."""
     positions = recipe["shape"].get("max_position_embeddings", float("inf"))
     lengths = {"length": recipe["length"], "long.length": recipe.get("long", {}).get("length")}
     for key, length in lengths.items():
@@ -69,9 +69,9 @@ def check_lengths(recipe: dict, place: str) -> None:
 
 
 def check_hidden(recipe: dict, length: int, place: str) -> None:
-    """Whether some of a row's tokens are hidden, not all, and each span of them has a sentinel.
+    """Raise BadInput unless some but not all tokens of a row are hidden, and each span has a sentinel.
 
-    As `corruption` counts them. BERT's first and last token are never hidden, and one beside them must stay.
+    Tokens are counted as in `corruption`. BERT never hides the first and last token, and one more must stay.
     """
     hidden = max(1, round(recipe["rate"] * length))
     most = length - (3 if recipe["task"] == "masked_language_model" else 1)

@@ -1,4 +1,4 @@
-"""What a run answered: of each prediction what its task reads, beside what it reads of the data's rows."""
+"""The predictions of a run with the columns of the data that its task needs to score them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailprompt.tasks.registry import recorded
 
 
 def answers(folder: Path, data: Path, report: dict) -> pd.DataFrame:
-    """id, split and what the task reads of a run's dev and test examples.
+    """The id, the split and the columns that the task reads, for the dev and test examples of a run.
 
-    data: the Parquet of the data set, report: what `prepare` wrote of it.
+    folder: of the run. data: the Parquet file of the data set. report: what `prepare` wrote about it.
     """
     predicted, beside = recorded(report).reads(report)
     table = read_parquet(folder / "predictions.parquet", "id", "split", *predicted)

@@ -1,4 +1,4 @@
-"""Which group prompts the images of a class are matched with (LPT, section 5.3 and appendix D)."""
+"""Which group prompts the images of each class match (LPT, section 5.3 and appendix D)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import numpy as np
 
 
 def usage(chosen: np.ndarray, pool: int) -> np.ndarray:
-    """Share of all choices that falls on each prompt, `[pool]`; chosen: prompt ids `[images, k]`."""
+    """The share of each prompt among all choices, `[pool]`. chosen: prompt ids `[images, k]`."""
     return np.bincount(chosen.ravel(), minlength=pool) / chosen.size
 
 
 def by_class(chosen: np.ndarray, labels: np.ndarray, classes: int, pool: int) -> np.ndarray:
-    """`usage` of each class's images, `[classes, pool]`; NaN for a class without images."""
-    found = np.full((classes, pool), np.nan)
+    """The `usage` by the images of each class, `[classes, pool]`; NaN for a class without images."""
+    shares = np.full((classes, pool), np.nan)
     for c in np.unique(labels):
-        found[c] = usage(chosen[labels == c], pool)
-    return found
+        shares[c] = usage(chosen[labels == c], pool)
+    return shares
 
 
 def best_two(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and shares of the most and second most chosen prompt, `[..., 2]` each, the lower id of equals."""
+    """Ids and shares of the two most chosen prompts, `[..., 2]` each; of equal shares the lower id first."""
     order = np.argsort(-shares, axis=-1, kind="stable")[..., :2]
     return order, np.take_along_axis(shares, order, axis=-1)
 
 
 def entropy(shares: np.ndarray) -> float:
-    """Entropy of a usage in bits: 0 where one prompt serves all, log2 of the pool where all serve alike."""
+    """Entropy of a usage in bits: 0 if one prompt serves all images, log2(pool) if all serve equally."""
     used = shares[shares > 0]
     return float(-(used * np.log2(used)).sum())

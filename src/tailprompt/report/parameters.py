@@ -1,4 +1,4 @@
-"""How many parameters a run tunes and holds, from what it wrote."""
+"""How many parameters a run tunes and how many its model has, from the files of the run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailprompt.plan.points import Point
 from tailprompt.report import records
 
 
-def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
-    """A row for each data set, method and kind: ours (the first run's, all seeds have the same) and n."""
+def counted(runs: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
+    """A row for each data set, method and kind: `ours` (of the first run, as seeds do not differ) and n."""
     rows = []
-    for (dataset, method), part in found.groupby(["dataset", "method"], sort=False):
+    for (dataset, method), part in runs.groupby(["dataset", "method"], sort=False):
         there = part[part.there]
         counts = in_run(there.folder.iloc[0], there.record.iloc[0]) if len(there) else {}
         line = {"dataset": dataset, "method": method, "run": part.run.iloc[0], "n": len(there)}
@@ -24,9 +24,9 @@ def counted(found: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
 
 
 def in_run(folder: Path, run: dict) -> dict[str, float]:
-    """Millions of parameters by kind: `tuned` without the classifier, in the prompt `pool`, in `total`.
+    """Millions of parameters by kind: `tuned` (without the classifier), in the prompt `pool`, and in `total`.
 
-    run: what run.json says.
+    run: the content of run.json.
     """
     tensors = tuned(folder, run)
     counts = {"tuned": sum(tensors.values()), "pool": tensors.get("body.pool", 0), "total": run["total"]}
@@ -34,9 +34,9 @@ def in_run(folder: Path, run: dict) -> dict[str, float]:
 
 
 def tuned(folder: Path, run: dict) -> dict[str, int]:
-    """Sizes of the tensors that a run tunes or adds outside its head, with those of the run it starts from.
+    """Sizes of the tensors that a run and its start tune or add outside the head, by name.
 
-    Of full tuning only the head is kept: the rest of what was trained is one number.
+    Full tuning writes only the head, so the rest of what it trained is one number, `body`.
     """
     sizes = records.sizes(folder)
     outside = {name: size for name, size in sizes.items() if name.startswith("body.")}

@@ -1,4 +1,4 @@
-"""What runs left on disk, for tables and figures: scores, predictions, vectors, sizes, run.json."""
+"""The files of runs, read for tables and figures: scores, predictions, vectors, sizes, run.json."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
 
 
 def runs(root: Path, spec: dict) -> pd.DataFrame:
-    """The runs a block takes: dataset, method (its row), run (with what was varied), seed, folder, record.
+    """The runs of a block, with columns dataset, method, run, backbone, seed, folder, record and there.
 
-    record: the run's run.json; None, and the column `there` false, for a run that has not been made. Raises
-    BadInput where a run is not what is asked.
+    method: its row in the table. run: the method with what was varied. record: the content of run.json; None,
+    with `there` false, for a missing run. Raises BadInput if a run is not what is asked.
     """
     rows = [
         {**run, "seed": seed, "folder": root / "runs" / point.path}
@@ -39,14 +39,14 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
     kept = [record(folder) for folder in frame.folder]
-    for folder, found in zip(frame.folder, kept, strict=True):
-        if found is not None:
-            agreement.check(folder, found)
+    for folder, one in zip(frame.folder, kept, strict=True):
+        if one is not None:
+            agreement.check(folder, one)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 
 def report(root: Path, dataset: str) -> dict:
-    """What `prepare` wrote of a data set."""
+    """The report that `prepare` wrote about a data set; raises BadInput if there is none."""
     path = root / "data" / f"{dataset}.json"
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
@@ -54,35 +54,35 @@ def report(root: Path, dataset: str) -> dict:
 
 
 def reports(root: Path, spec: dict) -> dict[str, dict]:
-    """Reports of a block's data sets by name, with `of`: the title without the cut.
+    """The reports of a block's data sets by name, with `of`: the title without the cut.
 
-    A title that several data sets have is told apart by what follows their @.
+    If several data sets have the same title, the cut after their @ is added to it.
     """
-    found = {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
-    times = Counter(one["title"] for one in found.values())
-    for name, one in found.items():
+    by_name = {row["dataset"]: report(root, row["dataset"]) for row in spec["datasets"]}
+    times = Counter(one["title"] for one in by_name.values())
+    for name, one in by_name.items():
         cut = name.partition("@")[2].replace("=", " ").replace(",", ", ")
         one["of"] = one["title"]
         one["title"] += f", {cut}" if times[one["of"]] > 1 and cut else ""
-    return found
+    return by_name
 
 
 def groups(report: dict) -> dict[str, list[int]]:
-    """Class ids by the name that a test score gives them: of each group, and of each class by itself."""
+    """Class ids by the name of a group in test scores, and by `class:NAME` for each single class."""
     return report["groups"]["test"] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
 
 
 def record(folder: Path) -> dict | None:
-    """A run's run.json, or None."""
+    """The content of a run's run.json, or None if it is missing."""
     path = folder / "run.json"
     return read_json(path) if path.is_file() else None
 
 
-def scores(found: pd.DataFrame) -> pd.DataFrame:
-    """Scores of the runs that are there, with `score` as metric/group."""
+def scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """The scores of the runs that exist, with `score` as metric/group."""
     parts = [
         run_scores(run.folder).assign(dataset=run.dataset, method=run.method, run=run.run, seed=run.seed)
-        for run in found[found.there].itertuples()
+        for run in frame[frame.there].itertuples()
     ]
     columns = ["split", "metric", "group", "value", "dataset", "method", "run", "seed"]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
@@ -90,7 +90,7 @@ def scores(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_scores(folder: Path) -> pd.DataFrame:
-    """Scores of one run."""
+    """The scores of one run; raises BadInput if it has not been scored."""
     path = folder / "scores.parquet"
     if not path.is_file():
         raise BadInput(f"{path}: not there; the run has not been scored")
@@ -98,9 +98,10 @@ def run_scores(folder: Path) -> pd.DataFrame:
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
-    """By (dataset, method), the run with the best mean dev score `by` over seeds; the first of equals.
+    """(dataset, method) -> the run with the best mean dev score `by` over seeds; the first of equals.
 
-    Runs that lack seeds others have are not compared: one lucky seed would win.
+    A run that lacks seeds of others is not compared, because one lucky seed would win. Raises BadInput if
+    the score is undefined.
     """
     dev = table[(table.split == "dev") & (table.score == by)]
     means = dev.groupby(["dataset", "method", "run"], sort=False).value.agg(["mean", "count"])
@@ -112,21 +113,24 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
 
 
 def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
-    """The runs of a block and their scores; of those that `choose` tries the best on dev, and which it is."""
-    found = runs(root, spec)
-    table = scores(found)
+    """The runs of a block, their scores, and what was chosen. `choose` keeps only the best runs on dev."""
+    frame = runs(root, spec)
+    table = scores(frame)
     if "choose" not in spec:
-        return found, table, {}
+        return frame, table, {}
     chosen = choose(table, spec["choose"]["by"])
-    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in found.itertuples()]
+    kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in frame.itertuples()]
     scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
-    return found[kept], table[scored], chosen
+    return frame[kept], table[scored], chosen
 
 
-def statistics(found: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added]:
-    """By (method, seed), what each test example of one data set adds to sums; all in the order of ids."""
+def statistics(frame: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added]:
+    """(method, seed) -> what each test example of a data set adds to the sums, in the order of ids.
+
+    Raises BadInput if runs have different test examples.
+    """
     task, order, added = recorded(report), None, {}
-    for run in found[found.there].itertuples():
+    for run in frame[frame.there].itertuples():
         data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
         table = answers(run.folder, data, report)
         table = table[table.split == "test"].sort_values("id")
@@ -140,7 +144,7 @@ def statistics(found: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added
 
 
 def norms(folder: Path) -> np.ndarray:
-    """Euclidean length of each class vector of a run, `[classes]`."""
+    """The Euclidean length of each class vector of a run, `[classes]`."""
     path = folder / "weights.safetensors"
     with reading(path):
         vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
@@ -148,14 +152,17 @@ def norms(folder: Path) -> np.ndarray:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """How many numbers each tensor that a run wrote holds, by name."""
+    """The number of elements of each tensor that a run wrote, by name."""
     path = folder / "weights.safetensors"
     with reading(path), safe_open(path, "numpy") as file:
         return {name: prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Features `[examples, width]` and labels `[examples]` of a run by split, in the order of ids."""
+    """Split -> features `[examples, width]` and labels `[examples]` of a run, in the order of ids.
+
+    Raises BadInput if train or test is missing.
+    """
     path = folder / "features.parquet"
     table = read_parquet(path, "id", "split", "label", "vector").sort_values("id")
     if not {"train", "test"} <= set(table.split):
@@ -165,28 +172,28 @@ def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def prompts(folder: Path) -> pd.DataFrame:
-    """label and prompts (ids of the chosen group prompts, a list) of a run's test examples."""
+    """The label and the chosen group prompts (a list of ids) of each test example of a run."""
     table = read_parquet(folder / "predictions.parquet", "split", "label", "prompts")
     return table[table.split == "test"]
 
 
 def printed_name(report: dict) -> str | None:
-    """The name under which the paper's numbers for a data set stand, its cut included."""
+    """The name of a data set in the paper's printed numbers, with its cut; None if it has none."""
     _, at, cut = report["dataset"].partition("@")
     return f"{report['reported']}{at}{cut}" if report.get("reported") else None
 
 
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
-    """The paper's printed numbers, in points; none for a paper without a file (your own data)."""
+    """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
     path = folder / f"{paper}.csv"
     if not path.is_file():
         return pd.DataFrame(columns=PRINTED)
     return pd.read_csv(path, dtype={"value": float, "spread": float})
 
 
-def mixtures(found: pd.DataFrame) -> list[str]:
-    """A sentence for each of source code, versions and device in which the runs differ."""
-    kept = list(found[found.there].record)
+def mixtures(frame: pd.DataFrame) -> list[str]:
+    """A sentence for each difference between the runs in source code, package versions or device."""
+    kept = list(frame[frame.there].record)
     sentences = []
     for key, name in (("sources", "versions of the source code"), ("versions", "sets of package versions")):
         kinds = Counter(json.dumps(run.get(key), sort_keys=True) for run in kept)

@@ -1,8 +1,8 @@
-"""How well features tell classes apart: distances within and between classes, and K-NN (LPT, section 3.2).
+"""How well features separate classes: distances within and between classes, and K-NN (LPT, section 3.2).
 
-A statistic has a name: `inner/mean` and `inner/sd` over classes, `inter`, `gamma`, `knn/K`. The paper says
-neither which split nor which layer nor K it takes; here R, D and gamma are of test examples, and K-NN has the
-training examples as its gallery, both on the vectors that the classifier sees, not normalised.
+The statistics are `inner/mean` and `inner/sd` over classes, `inter`, `gamma` and `knn/K`. The paper does not
+say which split, layer or K it takes. Here R, D and gamma are of test examples, and the gallery of K-NN is the
+training examples. Both use the input of the classifier, which is not normalised.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ KNN = "knn/"
 
 
 def centres(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Mean vector of each class, `[classes, width]` of `[examples, width]`; NaN for an empty class."""
-    found = np.full((classes, vectors.shape[1]), np.nan)
+    """The mean vector of each class: `[examples, width]` -> `[classes, width]`; NaN for an empty class."""
+    means = np.full((classes, vectors.shape[1]), np.nan)
     for c in np.unique(labels):
-        found[c] = vectors[labels == c].mean(axis=0, dtype=float)
-    return found
+        means[c] = vectors[labels == c].mean(axis=0, dtype=float)
+    return means
 
 
 def inner(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """R_i, the mean Euclidean distance of examples to the centre of their class, `[classes]` (LPT, 3.2)."""
+    """R_i, the mean Euclidean distance of examples from the centre of their class, `[classes]` (LPT, 3.2)."""
     away = np.linalg.norm(vectors - centres(vectors, labels, classes)[labels], axis=1)
     sizes = np.bincount(labels, minlength=classes)
     total = np.bincount(labels, weights=away, minlength=classes)
@@ -32,15 +32,16 @@ def inner(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
 
 
 def inter(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Euclidean distance of every two class centres, `[classes, classes]`; their mean is LPT's D."""
+    """The Euclidean distance between every two class centres, `[classes, classes]`; its mean is LPT's D."""
     middle = centres(vectors, labels, classes)
     return cdist(middle, middle)
 
 
 def distances(within: np.ndarray, between: np.ndarray, taken: np.ndarray) -> dict[str, np.ndarray]:
-    """`inner/mean`, `inner/sd`, `inter` and `gamma` in each weighting of the classes `[draws, classes]`.
+    """`inner/mean`, `inner/sd`, `inter` and `gamma` for each weighting `taken` of the classes, `[draws]`.
 
-    gamma = 1 / (C D) * sum_i R_i (LPT, section 3.2). A pair weighs the product of its classes' weights.
+    taken: `[draws, classes]`. gamma = 1 / (C D) * sum_i R_i (LPT, section 3.2). The weight of a pair is the
+    product of the weights of its classes.
     """
     kept = ~np.isnan(within)
     taken, within, between = taken[:, kept].astype(float), within[kept], between[np.ix_(kept, kept)]
@@ -57,12 +58,12 @@ def distances(within: np.ndarray, between: np.ndarray, taken: np.ndarray) -> dic
 def knn(
     gallery: np.ndarray, labels: np.ndarray, queries: np.ndarray, numbers: Iterable[int]
 ) -> dict[int, np.ndarray]:
-    """By K, the class that most of the K nearest gallery vectors by cosine have, the lowest id of equals.
+    """K -> the most frequent class of the K nearest gallery vectors by cosine; of equals the lowest id.
 
-    gallery: `[examples, width]`, labels: `[examples]`, queries: `[queries, width]`; a K above the number of
+    gallery: `[examples, width]`. labels: `[examples]`. queries: `[queries, width]`. A K above the number of
     examples takes all.
     """
-    from sklearn.neighbors import NearestNeighbors  # a second, and most tables have no K-NN
+    from sklearn.neighbors import NearestNeighbors  # takes a second, and most tables have no K-NN
 
     wanted = {number: min(number, len(gallery)) for number in numbers}
     search = NearestNeighbors(n_neighbors=max(wanted.values()), metric="cosine", algorithm="brute")
@@ -71,7 +72,7 @@ def knn(
 
 
 def majority(votes: np.ndarray) -> np.ndarray:
-    """The most frequent class of each row of `[queries, K]`, the lowest id of equals."""
+    """The most frequent class in each row of `[queries, K]`; of equals the lowest id."""
     votes = np.sort(votes, axis=1)
     best, count, run = votes[:, 0].copy(), np.ones(len(votes), int), np.ones(len(votes), int)
     for before, here in zip(votes.T, votes.T[1:], strict=False):
@@ -87,18 +88,18 @@ def statistics(
     examples: np.ndarray,
     classes: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """Each statistic in every draw, `[draws]`; K-NN accuracies lie in [0, 1].
+    """Each statistic in every draw, `[draws]`. K-NN accuracies are in [0, 1].
 
     train, test: vectors `[n, width]` with labels `[n]`. examples: how often each draw takes each test
-    example, for K-NN; classes: how often it takes each class, for distances.
+    example, for K-NN. classes: how often each draw takes each class, for distances.
     """
     vectors, labels = test
     numbers = [int(name.removeprefix(KNN)) for name in names if name.startswith(KNN)]
-    found = {
+    values = {
         f"{KNN}{number}": examples @ (predicted == labels) / examples.sum(axis=1)
         for number, predicted in (knn(*train, vectors, numbers) if numbers else {}).items()
     }
     if len(numbers) < len(names):
         size = classes.shape[1]
-        found |= distances(inner(vectors, labels, size), inter(vectors, labels, size), classes)
-    return {name: found[name] for name in names}
+        values |= distances(inner(vectors, labels, size), inter(vectors, labels, size), classes)
+    return {name: values[name] for name in names}

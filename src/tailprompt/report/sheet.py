@@ -1,4 +1,4 @@
-"""A table to be read: cells, blocks of rows and notes, whatever it is then written as."""
+"""A table as cells, blocks of rows and notes, independent of the format in which it is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """A number or words, with its spread, a mark and whether it is the best."""
+    """A number or words, with a spread, a mark, and whether it is the best."""
 
     text: str = ""
     spread: str = ""
@@ -18,7 +18,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows under a title of their own."""
+    """Rows with a title above them."""
 
     title: str
     rows: Sequence[Sequence[Cell]]
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Sheet:
-    """`groups` are (title, number of columns) above the column heads; `align` has their LaTeX types."""
+    """A table. groups: (title, number of columns) above the column heads. align: LaTeX column types."""
 
     caption: str
     label: str
@@ -43,7 +43,7 @@ def greek(text: str) -> str:
 
 
 def number(value: float | None, places: int = 1, *, signed: bool = False) -> str:
-    """A number for people, with a true minus; nothing for what is undefined. Never shows a minus zero."""
+    """A number for people, with a true minus sign but no minus zero; empty if it is undefined."""
     if value is None or value != value:
         return ""
     text = f"{value:{'+' if signed else ''},.{places}f}"

@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from tailprompt.report.sheet import Cell, Sheet
 
-WIDE = 120  # characters across, above which a LaTeX table is turned sideways
-PARAGRAPH = 45  # characters across, at most, of a column of sentences
+WIDE = 120  # width in characters above which a LaTeX table is rotated
+PARAGRAPH = 45  # greatest width in characters of a column of sentences
 IDEOGRAPHS = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")
 ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -38,7 +38,7 @@ def tex_text(text: str) -> str:
 
 
 def tex_cell(cell: Cell) -> str:
-    """`**51.1 +- 0.4` as GLEE prints it: the spread below, the mark above, the best in bold."""
+    """A cell in LaTeX as GLEE prints it: the spread is a subscript, the mark a superscript, the best bold."""
     text = tex_text(cell.text)
     raised = f"^{{{cell.mark}}}" if cell.mark else ""
     lowered = f"_{{{cell.spread}}}" if cell.spread else ""
@@ -53,28 +53,28 @@ def md_text(text: str) -> str:
 
 
 def md_cell(cell: Cell) -> str:
-    """The same in Markdown, the spread after a plus-minus sign."""
+    """A cell in Markdown, with the spread after a plus-minus sign."""
     text = md_text(cell.text)
     text = f"**{text}**" if cell.best and text else text
     return text + md_text(cell.mark) + (f" \u00b1 {cell.spread}" if cell.spread else "")
 
 
 def html_cell(cell: Cell) -> Markup:
-    """The same in HTML, the spread small."""
+    """A cell in HTML, with the spread in small print."""
     text = Markup("<b>{}</b>").format(cell.text) if cell.best and cell.text else escape(cell.text)
     spread = Markup(" <small>\u00b1 {}</small>").format(cell.spread) if cell.spread else ""
     return text + escape(cell.mark) + spread
 
 
 def md_heads(sheet: Sheet) -> list[str]:
-    """Column heads with the title of their group before them: Markdown has one row of heads."""
+    """Column heads with the title of their group before them, because Markdown has one row of heads."""
     titles = [title for title, span in sheet.groups for _ in range(span)]
     pairs = zip(titles, sheet.heads, strict=True)
     return [md_text(f"{title} {head}".strip()) for title, head in pairs]
 
 
 def across(sheet: Sheet) -> int:
-    """About how many characters the widest row of a sheet takes, with the space between columns."""
+    """The approximate width of a sheet in characters, with the space between columns."""
     rows = [row for block in sheet.blocks for row in block.rows]
     widths = [[len(cell.text) + len(cell.spread) for cell in row] for row in rows] + [
         list(map(len, sheet.heads))
@@ -83,13 +83,13 @@ def across(sheet: Sheet) -> int:
 
 
 def rules(groups: Sequence[tuple[str, int]]) -> list[str]:
-    """The thin rules under the titles of groups of columns."""
-    ends, found = 0, []
+    """The thin rules under the titles of column groups."""
+    ends, lines = 0, []
     for title, span in groups:
         if title:
-            found.append(rf"\cmidrule(lr){{{ends + 1}-{ends + span}}}")
+            lines.append(rf"\cmidrule(lr){{{ends + 1}-{ends + span}}}")
         ends += span
-    return found
+    return lines
 
 
 TEX = r"""
@@ -208,8 +208,8 @@ small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
 
 
 def environment(text, cell, *, escape: bool = False) -> Environment:
-    """Jinja with delimiters that neither LaTeX nor Markdown uses; `escape` is for HTML."""
-    made = Environment(
+    """A Jinja environment whose delimiters occur in neither LaTeX nor Markdown. escape: for HTML."""
+    jinja = Environment(
         block_start_string="<%",
         block_end_string="%>",
         variable_start_string="<<",
@@ -220,12 +220,12 @@ def environment(text, cell, *, escape: bool = False) -> Environment:
         lstrip_blocks=True,
         autoescape=escape,
     )
-    made.filters.update(text=text, cell=cell)
-    return made
+    jinja.filters.update(text=text, cell=cell)
+    return jinja
 
 
 def tex(sheet: Sheet) -> str:
-    """A floating table to `\\input`; sideways when wide."""
+    """A floating table to `\\input`, rotated if it is wide."""
     kind = "sidewaystable" if across(sheet) > WIDE else "table"
     words = [
         sheet.caption,
@@ -240,13 +240,13 @@ def tex(sheet: Sheet) -> str:
 
 
 def md(sheet: Sheet) -> str:
-    """One Markdown table a block."""
+    """A Markdown table for each block."""
     template = environment(md_text, md_cell).from_string(MARKDOWN.lstrip())
     return template.render(sheet=sheet, heads=md_heads(sheet)).rstrip() + "\n"
 
 
 def html(sheet: Sheet) -> str:
-    """A page with the table, for the report."""
+    """An HTML page with the table, for Snakemake's report."""
     sides = ["r" if kind == "r" else "l" for kind in sheet.align]
     template = environment(str, html_cell, escape=True).from_string(HTML.lstrip())
     return template.render(sheet=sheet, sides=sides).rstrip() + "\n"

@@ -1,8 +1,8 @@
-"""Judge what a paper argues: effects with bootstrap draws in, verdicts out. Pure functions.
+"""Test the claims of a paper: pure functions from effects with bootstrap draws to verdicts.
 
-A claim compares `method` with `than`. Its effect is positive when the comparison goes the way of `method`, in
-points for scores, in doublings for the spread over seeds, in exponents for the slope of weight norms, in the
-units of the features for distances.
+A claim compares `method` with `than`, and its effect is positive if the comparison favours `method`. Effects
+are in points for scores, in doublings for the spread over seeds, in exponents for the slope of weight norms,
+and in the units of the features for distances.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect, its bootstrap draws `[draws]`, and from how many seeds."""
+    """An effect, its bootstrap draws `[draws]`, and the number of its seeds."""
 
     value: float
     draws: np.ndarray
@@ -27,20 +27,20 @@ class Effect:
 
 
 def difference(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
-    """Difference of values `[1 + draws, seeds]`: first of what was measured, then of its resamples."""
+    """The difference of values `[1 + draws, seeds]`, whose first row is measured and the others resampled."""
     draws = bootstrap.difference(method[1:], than[1:], random)
     return Effect(float((method[0] - than[0]).mean()), draws, method.shape[1])
 
 
 def score(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
-    """Difference in points, of scores in [0, 1]."""
+    """The difference in points of scores in [0, 1]."""
     return difference(100 * method, 100 * than, random)
 
 
 def seed_spread(method: np.ndarray, than: np.ndarray, draws: int, random: np.random.Generator) -> Effect:
-    """How many times the SD over seeds of `than` doubles that of `method`: log2 of their ratio.
+    """log2 of the ratio of SDs over seeds, of `than` to `method`: 1 if that of `than` is twice as large.
 
-    Draws invert the F distribution of a ratio of sample variances (normal scores); test examples are fixed.
+    Draws invert the F distribution of a ratio of sample variances of normal scores. Test examples are fixed.
     """
     if min(len(method), len(than)) < 2 or not np.std(method) * np.std(than):
         return Effect(float("nan"), np.full(draws, np.nan), min(len(method), len(than)))
@@ -52,10 +52,11 @@ def seed_spread(method: np.ndarray, than: np.ndarray, draws: int, random: np.ran
 def norm_slope(
     method: np.ndarray, than: np.ndarray, train: np.ndarray, draws: int, random: np.random.Generator
 ) -> Effect:
-    """How much flatter class norms `[seeds, classes]` of `method` lie over training counts `[classes]`.
+    """How much flatter the class norms of `method` are as a function of training counts.
 
-    A slope is that of log norm on log count (GLEE Figure 3: a good learner's is near zero); the effect is
-    |slope of than| - |slope of method|. Draws resample classes, crossed with seeds.
+    method, than: norms `[seeds, classes]`. train: counts `[classes]`. The slope is that of log norm on log
+    count, which for a good learner is near zero (GLEE Figure 3). The effect is |slope of than| - |slope of
+    method|. Draws resample classes, crossed with seeds.
     """
     kept = train > 0
     taken = bootstrap.times(int(kept.sum()), draws, random)
@@ -69,7 +70,7 @@ def norm_slope(
 
 
 def slope(x: np.ndarray, y: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Least-squares slope of y on x in each weighting `[draws, classes]`; NaN where x does not vary."""
+    """The least-squares slope of y on x for each weighting `[draws, classes]`; NaN if x does not vary."""
     total = taken.sum(axis=1, keepdims=True)
     dx = x - (taken @ x)[:, None] / total
     dy = y - (taken @ y)[:, None] / total
@@ -80,7 +81,7 @@ def slope(x: np.ndarray, y: np.ndarray, taken: np.ndarray) -> np.ndarray:
 
 
 def over_all(effects: list[Effect]) -> Effect:
-    """Mean over the data sets where it is defined, draw by draw; data sets are fixed, errors independent."""
+    """The mean of the defined effects, draw by draw. Data sets are fixed and their errors independent."""
     effects = [effect for effect in effects if not np.isnan(effect.value)] or effects
     value = float(np.mean([effect.value for effect in effects]))
     draws = np.mean([effect.draws for effect in effects], axis=0)
@@ -88,24 +89,24 @@ def over_all(effects: list[Effect]) -> Effect:
 
 
 def greater(draws: np.ndarray, margin: float) -> tuple[float, float]:
-    """p of the claim and of its contrary: the effect is above zero."""
+    """p of the claim that the effect is above zero, and p of its contrary."""
     return bootstrap.beyond(draws, 0.0, above=False), bootstrap.beyond(draws, 0.0, above=True)
 
 
 def not_greater(draws: np.ndarray, margin: float) -> tuple[float, float]:
-    """The effect stays below the margin, however far down."""
+    """p of the claim that the effect is below the margin, however far, and p of its contrary."""
     return bootstrap.beyond(draws, margin, above=True), bootstrap.beyond(draws, margin, above=False)
 
 
 def equal(draws: np.ndarray, margin: float) -> tuple[float, float]:
-    """The effect lies within the margin on both sides (two one-sided tests); contrary: all of it outside."""
+    """p of the claim that the effect is within +-margin (two one-sided tests), and p of its contrary."""
     above, below = bootstrap.beyond(draws, margin, above=True), bootstrap.beyond(draws, -margin, above=False)
     outside = bootstrap.beyond(draws, margin, above=False), bootstrap.beyond(draws, -margin, above=True)
     return max(above, below), min(outside)
 
 
 def decide(direction: str, draws: np.ndarray, margin: float = 0.0) -> tuple[float, bool]:
-    """Two-sided p of a decision either way, and whether it speaks for the claim."""
+    """The two-sided p of a decision in either direction, and whether it supports the claim."""
     if np.isnan(draws).all():
         return 1.0, False
     claim, contrary = named(DIRECTIONS, direction, "direction of a claim")(draws, margin)
@@ -113,7 +114,7 @@ def decide(direction: str, draws: np.ndarray, margin: float = 0.0) -> tuple[floa
 
 
 def verdict(p: float, speaks_for: bool) -> str:
-    """holds or fails when p is below 0.05, else undecided."""
+    """`holds` or `fails` if p is below 0.05, otherwise `undecided`."""
     if p >= ALPHA:
         return "undecided"
     return "holds" if speaks_for else "fails"

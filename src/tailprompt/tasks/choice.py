@@ -1,7 +1,7 @@
-"""Choice: an example has options of its own, and its label is the number of the right one (PPT's RACE, C3).
+"""Choice: each example has its own options, and its label is the number of the right one (PPT's RACE, C3).
 
-Rows differ in how many options they have. Classes are the letters of the options; counts are those of
-classification, as a model never answers with an option that a row lacks.
+Rows differ in their number of options. The classes are the letters of the options. Scores are computed as in
+classification, because a model never predicts an option that a row lacks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COLUMN = "choices"
 
 
 def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
-    """The letters of the most probable options; of what a row lacks none."""
+    """The letters of the most probable options, without options that a row lacks."""
     letters = logits[:, : len(classes)]
     lacks = np.arange(letters.shape[1]) >= rows[COLUMN].map(len).to_numpy()[:, None]
     return classification.shown(np.where(lacks, -np.inf, letters), rows, classes)

@@ -1,11 +1,11 @@
-"""Classification: an example has one class. Accuracy, and precision, recall and F1 as means over classes.
+"""Classification: an example has one class. Scores: accuracy, and mean precision, recall and F1 of classes.
 
-The long-tailed convention is GLEE's (section 3.1 and the authors' code): a mean is scikit-learn's macro
-average, over the classes that occur in gold or predictions; a group's is over the group's classes, with no
-example left out. The accuracy of a group is over the examples of its classes.
+The long-tailed convention is GLEE's (section 3.1 and the authors' code). A mean is scikit-learn's macro
+average over the classes that occur in labels or predictions. That of a group is over the group's classes, and
+no example is left out. The accuracy of a group is over the examples of its classes.
 
-On a test set of another set's classes (LPT, Tables 6 and 16) an image may have several right classes, and a
-prediction may be chosen among some of the classes only.
+On a test set with the classes of another data set (LPT, Tables 6 and 16) an image may have several right
+classes, and predictions may be restricted to some classes.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third
 
 
 def reads(report: Mapping) -> tuple[list[str], list[str]]:
-    """Label and prediction; scores where a prediction is chosen among some classes, and all right classes.
+    """Columns of predictions (with scores if classes are restricted) and of the data (all right classes).
 
-    report: with `trained_on` and `among` (class ids, null for all) where it has another set's classes.
+    report: has `trained_on` and `among` (class ids, or null for all) if the classes are another data set's.
     """
     among = ["scores"] if report.get("among") else []
     return ["label", "prediction", *among], ["accepted"] if "trained_on" in report else []
 
 
 def added(rows: pd.DataFrame, report: Mapping) -> Added:
-    """Right ones, predictions and gold labels by class.
+    """Right predictions, all predictions and labels of each example, by class.
 
-    A prediction that is no class (open decoding) has a column of its own behind the classes.
+    A prediction that is no class (open decoding) has its own column after the classes.
     """
     gold, guess = rows["label"].to_numpy(), answers(rows, report.get("among"))
     columns = max(len(report["classes"]), guess.max(initial=0) + 1)
@@ -43,7 +43,7 @@ def added(rows: pd.DataFrame, report: Mapping) -> Added:
 
 
 def answers(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
-    """Predicted classes, chosen among some where it is so, such that any right one is the label."""
+    """Predicted classes, restricted to `among` if it is given; any right class is replaced by the label."""
     guess = restricted(np.stack(rows["scores"]), among) if among else rows["prediction"].to_numpy()
     return folded(guess, rows["accepted"], rows["label"].to_numpy()) if "accepted" in rows else guess
 
@@ -51,27 +51,27 @@ def answers(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
 def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
     """The best of the allowed classes for each row of scores `[examples, classes]`.
 
-    ImageNet-A and -R have 200 of ImageNet's classes, ObjectNet 113: the others are no answer there.
+    ImageNet-A and -R have 200 of ImageNet's classes and ObjectNet 113; the others are not predicted there.
     """
     ids = np.asarray(allowed)
     return ids[scores[:, ids].argmax(axis=1)]
 
 
 def folded(guesses: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.ndarray) -> np.ndarray:
-    """Guesses in which any right class of an example (ImageNet-ReaL, ObjectNet) stands as its label."""
+    """Guesses in which any right class of an example is replaced by its label (ImageNet-ReaL, ObjectNet)."""
     right = [guess in classes for guess, classes in zip(guesses, accepted, strict=True)]
     return np.where(right, labels, guesses)
 
 
 def indicator(ids: np.ndarray, columns: int) -> csr_array:
-    """One in the column of each example's id, `[examples, columns]`; nothing where it is negative."""
+    """A one in the column of each example's id, `[examples, columns]`; an empty row if it is negative."""
     there = ids >= 0
     place = ids[there], np.concatenate([[0], np.cumsum(there)])
     return csr_array((np.ones(len(place[0]), np.float32), *place), shape=(len(ids), columns))
 
 
 def score(metric: str, summed: Sums) -> np.ndarray:
-    """Accuracy, or the mean of precision, recall or F1 over the classes that occur, from counts by class."""
+    """Accuracy, or mean precision, recall or F1 over the classes that occur, from counts by class."""
     right, predicted, gold = (summed[name] for name in ("right", "predicted", "gold"))
     if metric == "accuracy":
         return divide(right.sum(-1), gold.sum(-1), empty=np.nan)
@@ -80,39 +80,39 @@ def score(metric: str, summed: Sums) -> np.ndarray:
 
 
 def mean(values: np.ndarray, occurs: np.ndarray) -> np.ndarray:
-    """Mean of the values `[..., classes]` of classes that occur, the others being zero; NaN where none does.
+    """The mean of values `[..., classes]` over classes that occur (the others are zero); NaN if none does.
 
-    Classes that never occur are left out first: numpy's sum then rounds as scikit-learn's does.
+    Classes that never occur are left out first, so that numpy's sum rounds as scikit-learn's does.
     """
     ever = occurs.any(axis=tuple(range(occurs.ndim - 1)))
     return divide(np.compress(ever, values, axis=-1).sum(-1), occurs.sum(-1), empty=np.nan)
 
 
 def divide(above: np.ndarray, below: np.ndarray, *, empty: float) -> np.ndarray:
-    """`above / below`, and `empty` where `below` is zero."""
+    """`above / below`, or `empty` where `below` is zero."""
     return np.divide(above, below, out=np.full(np.shape(above), empty), where=np.asarray(below) > 0)
 
 
 def predicted(logits: np.ndarray, labels: np.ndarray) -> dict:
-    """label and prediction, the class of the best logit `[examples, classes]`, the lowest id of equals."""
+    """The label, and the class with the best logit `[examples, classes]`; of equals the lowest id."""
     return {"label": labels, "prediction": logits.argmax(axis=1)}
 
 
 def row(logits: np.ndarray, labels: np.ndarray) -> dict:
-    """label, prediction and scores by class in float16."""
+    """The label, the prediction, and the scores of all classes in float16."""
     return {**predicted(logits, labels), "scores": list(logits.astype(np.float16))}
 
 
 def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
-    """The most probable classes (three, if there are) with their probabilities, without a column of no class.
+    """The three most probable classes (or as many as there are) with their probabilities.
 
-    A class of logit -inf is named nowhere.
+    A column that is no class is left out, and a class with logit -inf is not named.
     """
-    shares, names, made = softmax(logits[:, : len(classes)]), np.array(classes, dtype=object), {}
+    shares, names, columns = softmax(logits[:, : len(classes)]), np.array(classes, dtype=object), {}
     for (name, probability), (ids, values) in zip(RANKS, best(shares), strict=False):
-        made[name] = np.where(values > 0, names[ids], None)
-        made[probability] = values.round(6)
-    return made
+        columns[name] = np.where(values > 0, names[ids], None)
+        columns[probability] = values.round(6)
+    return columns
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -122,7 +122,10 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def best(shares: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Ids and shares of each example's largest, then of its second, and so on; the lowest id of equals."""
+    """Ids and shares of the largest class of each example, then of the second, and so on.
+
+    Of equal shares the lowest id comes first.
+    """
     left = shares.copy()
     for _ in range(shares.shape[1]):
         ids = left.argmax(axis=1)[:, None]

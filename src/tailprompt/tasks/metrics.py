@@ -1,6 +1,6 @@
-"""The scores of all tasks by name, as `f1/tail` or `recall/class:NAME`, without numpy: the plan reads this.
+"""The names of scores, as `f1/tail` or `recall/class:NAME`. The plan reads them, so this needs no numpy.
 
-A task says which of these it has. A name is a metric, /, and a group of classes or one class.
+A name is a metric, a slash, and a group of classes or one class. Each task says which metrics it has.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 ALL, CLASS = "all", "class:"
 GROUPS = {ALL: "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
 METRICS = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
-BY_CLASS = ("precision", "recall", "f1")  # what one class has; its accuracy is its recall
+BY_CLASS = ("precision", "recall", "f1")  # metrics of one class, whose accuracy is its recall
 
 
 def title(name: str) -> str:
-    """A score's name for people: `f1/tail` is Tail F1."""
+    """The name of a score for people: `f1/tail` is Tail F1."""
     metric, _, group = name.partition("/")
     return f"{GROUPS.get(group, group.removeprefix(CLASS))} {METRICS.get(metric, metric)}".strip()
 
 
 def schema() -> dict:
-    """The JSON Schema of a score's name in a table's or figure's block."""
+    """The JSON Schema of the name of a score in the block of a table or figure."""
     metrics, groups, each = ("|".join(names) for names in (METRICS, GROUPS, BY_CLASS))
     shown = ", ".join(f"f1/{group}" for group in GROUPS)
     return {

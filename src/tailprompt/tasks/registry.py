@@ -1,4 +1,4 @@
-"""The tasks by name, and which one a data set has: it follows from what its rows hold."""
+"""The tasks by name. The task of a data set follows from its columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailprompt.tasks.task import Task
 
 
 def told(columns: Collection[str]) -> str:
-    """The name of the task of rows with these columns."""
+    """The name of the task of rows with these columns; raises BadInput if there is none."""
     for name, task in TASKS.items():
         if task.told_by in columns:
             return name
@@ -20,12 +20,15 @@ def told(columns: Collection[str]) -> str:
 
 
 def recorded(about: Mapping) -> Task:
-    """The task that a data set's report, or what run.json says of the data, names.
+    """The task that the report of a data set names, or the `data` of a run.json.
 
-    Before tasks had names, `choices` told them apart, in run.json alone: both are scored alike.
+    Before tasks had names, run.json had `choices`, and reports had nothing; both tasks are scored alike.
     """
     before = "choice" if about.get("choices") else "classification"
     return named(TASKS, about.get("task", before), "task")
 
 
-TASKS = {"choice": CHOICE, "classification": CLASSIFICATION}  # options have labels too: choice comes first
+TASKS = {
+    "choice": CHOICE,
+    "classification": CLASSIFICATION,
+}  # choice comes first, as its rows have labels too

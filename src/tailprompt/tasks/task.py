@@ -1,7 +1,7 @@
-"""A task: what labels are, what a prediction row holds, what one example adds to sums, and scores from sums.
+"""A task defines labels, prediction rows, what each example adds to sums, and scores from those sums.
 
-Scores, resamples, claims, tables, training and `predict` know a kind of data set by its task alone. A score
-is a function of sums over examples, so a resample is scored from a weighted sum, whatever the score:
+Scores, resamples, claims, tables, training and `predict` depend on a kind of data set only through its task.
+Every score is a function of sums over examples, so a resample is scored from a weighted sum:
 
     classification  right, predicted and gold labels by class      accuracy, macro F1
     tagging         right, predicted and gold entities by type     entity F1
@@ -28,33 +28,32 @@ Sums = Mapping[str, np.ndarray]  # statistic -> [..., categories]
 class Task:
     """How data sets of one kind are predicted and scored.
 
-    A report is what `prepare` wrote of a data set; of it functions here read `classes`, the names of the
-    categories of which groups are made (classes, or types of entities), and what a task itself added to it.
-    The loss of training divides by items: one an example here, as many as there are labelled tokens in
-    tagging.
+    A report is what `prepare` wrote about a data set. The functions here read its `classes`, which are the
+    names of the categories that form groups (classes, or types of entities), and what the task added to it.
+    In training the sum of losses is divided by the number of items: examples here, labelled tokens for tags.
     """
 
-    told_by: str  # the column of a data set's table that tells its task
-    gold: str  # the column of what is right, in the data's table and in predictions
-    metrics: tuple[str, ...]  # names of tasks.metrics, in the order in which they are written
-    watched: tuple[str, ...]  # of these, what training computes on dev, to select by
-    shown_as: tuple[str, ...]  # columns that `predict` adds to a file's rows
+    told_by: str  # the column by which a data set is recognised as one of this task
+    gold: str  # the column of the right answers, in the data and in predictions
+    metrics: tuple[str, ...]  # names in tasks.metrics, in the order in which they are written
+    watched: tuple[str, ...]  # metrics that training computes on dev for selection
+    shown_as: tuple[str, ...]  # columns that `predict` adds to the rows of a file
     reads: Callable[[Mapping], tuple[list[str], list[str]]]
-    """Of a report: the columns that `added` reads of predictions, and of the data's table."""
+    """report -> columns that `added` reads from predictions, and from the data."""
     added: Callable[[pd.DataFrame, Mapping], Added]
-    """Of rows with these columns and a report: what each adds to every sum. Counts are float32."""
+    """(rows with these columns, report) -> what each row adds to every sum. Counts are float32."""
     score: Callable[[str, Sums], np.ndarray]
-    """Of a metric and sums over the categories that count: its value in [0, 1], NaN where it is undefined."""
+    """(metric, sums over the categories that count) -> its value in [0, 1]; NaN if it is undefined."""
     predicted: Callable[[np.ndarray, np.ndarray], dict]
-    """Of logits and labels of examples: the columns of a prediction row that `added` reads."""
+    """(logits, labels) -> the columns of prediction rows that `added` reads."""
     row: Callable[[np.ndarray, np.ndarray], dict]
-    """Of the same: all columns of a prediction row but id and split."""
+    """(logits, labels) -> all columns of prediction rows except id and split."""
     shown: Callable[[np.ndarray, pd.DataFrame, Sequence[str]], dict]
-    """Of logits, a file's rows and class names: the columns `shown_as`."""
+    """(logits, rows of a file, class names) -> the columns `shown_as`."""
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:
-    """Each statistic summed over the examples, every one as often as `times` `[..., examples]` says."""
+    """Each statistic summed over the examples, weighted by `times` `[..., examples]`."""
     return {name: times @ each for name, each in added.items()}
 
 
@@ -64,22 +63,22 @@ def once(added: Added) -> Sums:
 
 
 def examples(added: Added) -> int:
-    """How many examples there are statistics of."""
+    """The number of examples in statistics."""
     return next(iter(added.values())).shape[0]
 
 
 def of_group(summed: Sums, ids: Sequence[int]) -> Sums:
-    """The sums of some categories."""
+    """The sums restricted to some categories."""
     return {name: value[..., np.asarray(ids, int)] for name, value in summed.items()}
 
 
 def one_by_one(summed: Sums, categories: int) -> Sums:
-    """The sums of each category by itself: groups of one, `[..., categories, 1]`."""
+    """The sums of each single category, as groups of one: `[..., categories, 1]`."""
     return {name: value[..., :categories, None] for name, value in summed.items()}
 
 
 def value(task: Task, name: str, summed: Sums, groups: Mapping[str, Sequence[int]]) -> np.ndarray:
-    """The score `metric/group`; raises BadInput for a name that the task or the groups lack."""
+    """The score `metric/group`; raises BadInput if the task has no such metric, or there is no such group."""
     metric, _, group = name.partition("/")
     if metric not in task.metrics:
         raise BadInput(f"metric '{name}': before / comes one of {known(task.metrics)}")
@@ -98,22 +97,22 @@ def watched(task: Task, logits: np.ndarray, labels: np.ndarray, classes: Sequenc
 def scores(
     task: Task, rows: pd.DataFrame, report: Mapping, groups: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str, float | None]]:
-    """(metric, group, value) of a split: for all, for each group and each class; None what is undefined.
+    """(metric, group, value) of a split for all examples, each group and each class; None if undefined.
 
-    rows: what `reads` names. groups: class ids by the name of a group.
+    rows: have the columns of `reads`. groups: class ids by the name of a group.
     """
     summed, classes = once(task.added(rows, report)), report["classes"]
-    found = []
+    lines = []
     for metric in task.metrics:
         values = {ALL: task.score(metric, summed)}
         values |= {group: task.score(metric, of_group(summed, ids)) for group, ids in groups.items()}
         if metric in BY_CLASS:
             each = task.score(metric, one_by_one(summed, len(classes)))
             values |= {f"{CLASS}{name}": score for name, score in zip(classes, each, strict=True)}
-        found += [(metric, group, defined(score)) for group, score in values.items()]
-    return found
+        lines += [(metric, group, defined(score)) for group, score in values.items()]
+    return lines
 
 
 def defined(score: float) -> float | None:
-    """A score for a file: None in the place of NaN."""
+    """A score as it is written to a file: None instead of NaN."""
     return None if np.isnan(score) else float(score)

@@ -1,1 +1,1 @@
-"""Fitting a model, and what a run leaves."""
+"""Training a model, and the files that a run writes."""

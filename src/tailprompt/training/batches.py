@@ -1,4 +1,4 @@
-"""Examples in batches: in the order of a sampler to train on, and of like length to predict."""
+"""Batches of examples: in the order of a sampler for training, and of similar length for prediction."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def sampled(
 ) -> Batches:
     """Batches of (inputs, labels, branch) in the order of a sampler; dual sampling has two branches a step.
 
-    bucket: batches sorted by length together; 1 is a plain shuffle. items: what a batch's losses are divided
-    by; the number of examples, where each has one label.
+    bucket: how many batches are sorted by length together; 1 is a plain shuffle. items: rows -> the number
+    that divides the sum of their losses, which is the number of examples if each has one label.
     """
     per_epoch = -(-len(examples) // batch)
 
@@ -58,7 +58,7 @@ def sampled(
 def epoch_batches(
     examples: Examples | Images, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
 ) -> list[list[Rows]]:
-    """The rows of each branch of each step of an epoch; seed and epoch alone decide."""
+    """The rows of each branch of each step in an epoch. They depend on the seed and the epoch only."""
     generator = Generator().manual_seed(seed * 1_000_003 + epoch)
     orders = sampler(examples.labels.cpu(), generator)
     branches = orders if orders.dim() == 2 else orders[None]
@@ -67,7 +67,7 @@ def epoch_batches(
 
 
 def of_outputs(cost: Callable, *, device: torch.device, precision: str) -> Loss:
-    """The loop's loss of a batch: the model computes in `precision`, the cost of its outputs does not.
+    """The loss of a batch for the training loop: the model computes in `precision`, the cost in full.
 
     cost: (outputs of the model, labels, branch, share of the epochs that are over) -> loss per item.
     """
@@ -91,9 +91,9 @@ def predict(
     precision: str = "float32",
     apply: Callable | None = None,
 ) -> Float[Tensor, "examples outputs"]:
-    """Logits (or what `apply` makes of a batch) of all examples in their own order, on the CPU in float32.
+    """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
-    Batches hold examples of similar length, about `tokens` tokens each.
+    A batch holds examples of similar length, about `tokens` tokens in all.
     """
     model.eval()
     apply = apply or model

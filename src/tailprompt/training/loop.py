@@ -1,8 +1,8 @@
-"""The one training loop: it knows a model, batches, a loss and an evaluation, and nothing else.
+"""The training loop. It knows a model, batches, a loss and an evaluation, and nothing else.
 
-GLEE section 3.1: AdamW, linear warm-up and decay, clipping, evaluation every so many steps, patience, and
-the weights of the best dev score at the end. LPT appendix B: SGD, a cosine, and the last weights. Backbones
-are pre-trained by it too.
+GLEE section 3.1: AdamW, linear warm-up and decay, clipping, evaluation after a number of steps, patience, and
+at the end the weights with the best dev score. LPT appendix B: SGD, a cosine schedule, and the last weights.
+The loop also pre-trains backbones.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tailprompt.training.state import Learner, Progress, resume, save
 Batch = object  # whatever `parts` gives and the loss takes
 Loss = Callable[[nn.Module, Batch, float], Float[Tensor, " items"]]
 Evaluate = Callable[[nn.Module], dict[str, float]]
-SAVE_SECONDS = 120.0  # between two writes of the state
+SAVE_SECONDS = 120.0  # between two saves of the state
 
 
 @dataclass(frozen=True)
 class Batches:
-    """What a model is trained on. The step alone decides its rows, so that a resumed run repeats them.
+    """What a model is trained on. The rows depend on the step only, so that a resumed run repeats them.
 
-    per_epoch: steps. size: examples of a step, at most. parts: (step, largest micro-batch) -> micro-batches,
-    each with the number of items that its losses are divided by: those of the whole batch, such as examples
-    or labelled tokens. A step may have several batches, whose mean losses are added. names: step -> what a
-    message calls its examples.
+    per_epoch: steps an epoch. size: the most examples in a step. parts: (step, largest micro-batch) ->
+    micro-batches, each with the number of items in its whole batch (examples, or labelled tokens), which
+    divides the sum of its losses. A step may have several batches, whose mean losses are added. names:
+    step -> the ids of its examples, for messages.
     """
 
     per_epoch: int
@@ -48,12 +48,12 @@ class Batches:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a model is trained. `epochs` and `patience` count epochs, `evaluate_every` steps; 0 is an epoch.
+    """How a model is trained. `epochs` and `patience` count epochs, `evaluate_every` steps (0: an epoch).
 
-    optimizer: (tensors that learn, lr=...) -> optimizer. rate: (steps, steps of an epoch) -> factor of `lr`
-    at a step. clip: largest norm of the gradient; 0 is any. select: the score whose best weights are kept, by
-    strict improvement, or `last`. check_each_step: look at each loss and gradient before it is applied, for
-    which the GPU waits; else the loss is looked at when the model is evaluated.
+    optimizer: (trainable tensors, lr=...) -> optimizer. rate: (steps, steps an epoch) -> factor of `lr` at a
+    step. clip: largest norm of the gradient; 0 does not clip. select: the score that decides which weights
+    are kept, by strict improvement, or `last`. check_each_step: whether to check each loss and gradient
+    before it is applied, which makes the GPU wait; otherwise the loss is checked at each evaluation.
     """
 
     optimizer: Callable[..., Optimizer]
@@ -78,11 +78,11 @@ def fit(
     key: str = "",
     label: str = "",
 ) -> Progress:
-    """Train `model` in place and leave it with the weights of its best score.
+    """Train `model` in place, and leave it with the weights of its best score.
 
-    loss: (model, batch, share of the epochs that are over) -> loss per item. evaluate: model -> scores, a
-    line of the curve. A killed run resumes from the file `state`, if `key` still says the same. Raises
-    BadInput when loss or gradient is not finite.
+    loss: (model, batch, share of the epochs that are over) -> loss per item. evaluate: model -> scores, which
+    become a line of the curve. A killed run resumes from the file `state` if `key` is still the same. Raises
+    BadInput if a loss or gradient is not finite.
     """
     per_epoch, total = batches.per_epoch, steps(schedule, batches.per_epoch)
     learner = learner_of(model, schedule, total, per_epoch)
@@ -110,26 +110,26 @@ def fit(
 
 
 def steps(schedule: Schedule, per_epoch: int) -> int:
-    """Steps in all: at least one, but for no epochs."""
+    """The total number of steps: at least one, unless there are no epochs."""
     return max(round(schedule.epochs * per_epoch), schedule.epochs > 0)
 
 
 def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int) -> Learner:
-    """The model with the optimizer and the rate of its tensors that learn."""
+    """The model with its trainable tensors, their optimizer and the schedule of the learning rate."""
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
     optimizer = schedule.optimizer(learned.values(), lr=schedule.lr)
     return Learner(model, learned, optimizer, LambdaLR(optimizer, schedule.rate(total, per_epoch)))
 
 
 def tired(progress: Progress, patience: float) -> bool:
-    """Whether the last evaluation was `patience` steps or more after the best one."""
+    """Whether the last evaluation came `patience` steps or more after the best one."""
     return bool(progress.curve) and progress.curve[-1]["step"] - progress.best_step >= patience
 
 
 def update(
     learner: Learner, batches: Batches, loss: Loss, schedule: Schedule, progress: Progress, elapsed: float
 ) -> Float[Tensor, ""]:
-    """Take one step of the optimizer; returns the loss, which stays on the GPU."""
+    """Take one step of the optimizer; returns the loss, which stays on its device."""
     learner.model.train()
     value = backpropagate(learner, batches, loss, progress, elapsed)
     norm = nn.utils.clip_grad_norm_(learner.learned.values(), schedule.clip or math.inf)
@@ -144,7 +144,7 @@ def update(
 def backpropagate(
     learner: Learner, batches: Batches, loss: Loss, progress: Progress, elapsed: float
 ) -> Float[Tensor, ""]:
-    """The loss and gradients of a step; halves the micro-batch for good when the GPU is out of memory."""
+    """Compute the gradients of a step and return its loss; halves the micro-batch if memory runs out."""
     while True:
         try:
             parts = batches.parts(progress.step, progress.micro)
@@ -158,7 +158,7 @@ def backpropagate(
 def accumulate(
     model: nn.Module, parts: Iterable[tuple[Batch, int]], loss: Loss, elapsed: float
 ) -> Float[Tensor, ""]:
-    """Sum over batches of the mean loss over their items, its gradient added up over micro-batches."""
+    """The sum over batches of the mean loss over items; gradients accumulate over micro-batches."""
     total = 0.0
     for batch, items in parts:
         value = loss(model, batch, elapsed).sum() / items
@@ -168,7 +168,7 @@ def accumulate(
 
 
 def halved(micro: int, size: int) -> int:
-    """Half of a micro-batch, with a word about it; raises BadInput where it is a single example."""
+    """Half the size of a micro-batch, which is printed; raises BadInput for a single example."""
     if micro == 1:
         raise BadInput(
             "the GPU has no memory for a single example; lower max_length or take a smaller backbone"
@@ -179,7 +179,7 @@ def halved(micro: int, size: int) -> int:
 
 
 def diverged(value: Tensor, learned: dict[str, Tensor], names: list[str], step: int) -> BadInput:
-    """What to say of a step that is not finite, before its update is applied."""
+    """The error for a step whose loss or gradient is not finite, before its update is applied."""
     broken = [
         name
         for name, tensor in learned.items()
@@ -197,7 +197,7 @@ def diverged(value: Tensor, learned: dict[str, Tensor], names: list[str], step: 
 
 
 def mean(losses: list[Tensor], step: int, label: str) -> float:
-    """The mean loss of the last steps up to `step`; raises BadInput when it is not finite."""
+    """The mean of the losses up to `step`; raises BadInput if it is not finite."""
     values = torch.stack(losses).tolist()
     average = sum(values) / len(values)
     if not math.isfinite(average):
@@ -209,7 +209,7 @@ def mean(losses: list[Tensor], step: int, label: str) -> float:
 def note(
     progress: Progress, learner: Learner, loss: float, scores: dict, per_epoch: int, select: str
 ) -> None:
-    """Add a line to the curve, and keep the weights on strict improvement."""
+    """Add a line to the curve, and keep the weights if the score has strictly improved."""
     progress.curve.append(
         {
             "step": progress.step,
@@ -230,6 +230,6 @@ def note(
 
 @torch.no_grad()
 def put_back(learner: Learner, best: dict[str, Tensor]) -> None:
-    """Give the model its best weights, where they were kept."""
+    """Restore the best weights of the model, if they were kept."""
     for name, value in best.items():
         learner.learned[name].copy_(value)

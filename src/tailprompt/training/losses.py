@@ -1,7 +1,7 @@
 """Losses for long-tailed labels.
 
-Each takes logits, labels and the training counts of the classes, and returns one loss per example;
-the loop takes the mean. A class without training examples counts as having one.
+Each takes logits, labels and the number of training examples of each class, and returns a loss per example.
+The training loop takes the mean. A class without training examples counts as having one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def cross_entropy(logits: Logits, labels: Labels, counts: Counts) -> PerExample:
 
 
 def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> PerExample:
-    """Cross-entropy that forgets easy examples (Lin et al. 2017, Eq. 4), without class weights.
+    """Cross-entropy that down-weights easy examples (Lin et al. 2017, Eq. 4), without class weights.
 
-    GLEE's released code raises 1 - log p where 1 - p belongs; that is `focal_as_released`.
+    GLEE's released code has 1 - log p in the place of 1 - p; that is `focal_as_released`.
     """
     cost = cross_entropy(logits, labels, counts)
     return (1 - torch.exp(-cost)) ** gamma * cost
@@ -38,7 +38,7 @@ def focal_as_released(logits: Logits, labels: Labels, counts: Counts, *, gamma: 
 
 
 def logit_adjusted(logits: Logits, labels: Labels, counts: Counts, *, prior: float) -> PerExample:
-    """Cross-entropy of logits raised by `prior` times the log class prior (Menon et al. 2021, Eq. 10)."""
+    """Cross-entropy of logits plus `prior` times the log class prior (Menon et al. 2021, Eq. 10)."""
     frequency = counts.clamp(min=1)
     return F.cross_entropy(logits + prior * torch.log(frequency / frequency.sum()), labels, reduction="none")
 
@@ -51,7 +51,7 @@ def balanced_softmax(logits: Logits, labels: Labels, counts: Counts) -> PerExamp
 def class_balanced(logits: Logits, labels: Labels, counts: Counts, *, beta: float) -> PerExample:
     """Cross-entropy weighted by the inverse effective number of examples (Cui et al. 2019, Eq. 9).
 
-    Weights sum to the number of classes, as there.
+    The weights sum to the number of classes, as in the paper.
     """
     weight = (1 - beta) / (1 - beta ** counts.clamp(min=1))
     weight = weight * len(counts) / weight.sum()
@@ -61,7 +61,7 @@ def class_balanced(logits: Logits, labels: Labels, counts: Counts, *, beta: floa
 def ldam(logits: Logits, labels: Labels, counts: Counts, *, margin: float, scale: float) -> PerExample:
     """Cross-entropy with a margin proportional to n^(-1/4), at most `margin` (Cao et al. 2019, Eq. 13).
 
-    `logits` are already scaled by `scale` (30 for a cosine predictor), so the margin is scaled too.
+    `logits` are already multiplied by `scale` (30 for a cosine predictor), so the margin is too.
     """
     margins = counts.clamp(min=1) ** -0.25
     margins = margins * (margin / margins.max())
@@ -78,11 +78,11 @@ def gcl(
     scale: float,
     epsilon: Logits | None = None,
 ) -> PerExample:
-    """Cross-entropy of logits lowered at random, further for rarer classes (LPT Eqs. 6, 7; Li et al. 2022).
+    """Cross-entropy of logits that are lowered at random, more so for rarer classes (LPT Eqs. 6 and 7).
 
-    `logits` are already scaled by `scale` (alpha), so the noise is scaled too, times `noise` (1 there).
-    epsilon: standard normal, drawn unless given. At LPT's scale of 20 it drowns cosines; there the released
-    form is the one to take.
+    Gaussian clouded logits, Li et al. 2022. `logits` are already multiplied by `scale` (alpha), so the noise
+    is too, times `noise` (1 in the paper). epsilon: standard normal, drawn unless given. At LPT's scale of 20
+    the noise drowns the cosines; use the released form there.
     """
     return F.cross_entropy(clouded(logits, counts, noise, scale, epsilon), labels, reduction="none")
 
@@ -98,10 +98,10 @@ def asymmetric_gcl(
     lambda_negative: float,
     epsilon: Logits | None = None,
 ) -> PerExample:
-    """GCL over all classes, weighted (1 - p)^lambda_positive at the label, p^lambda_negative elsewhere.
+    """GCL over all classes, weighted (1 - p)^lambda_positive at the label and p^lambda_negative elsewhere.
 
-    LPT Eq. 8, with the minus sign that it lacks in print. A large lambda_negative leaves the label's term
-    alone; with 0 the others count as much as the label, so it is not cross-entropy.
+    This is LPT Eq. 8 with the minus sign that is missing in print. A large lambda_negative leaves only the
+    term of the label. With 0 the other classes count as much as the label, which is not cross-entropy.
     """
     log_p = F.log_softmax(clouded(logits, counts, noise, scale, epsilon), dim=-1)  # LPT Eq. 7
     return asymmetric(log_p, labels, torch.ones_like(log_p), lambda_positive, lambda_negative)
@@ -122,9 +122,9 @@ def asymmetric_gcl_as_released(
 ) -> PerExample:
     """What LPT's released code computes as A-GCL, on cosines times `scale`.
 
-    A third of epsilon, at most 1, times `noise` for the rarest class and 0 for the largest; a margin on the
-    label; and label smoothing, without which other classes have no term: then, with lambda_positive 0, it
-    is GCL as Li et al. released it.
+    The noise is a third of |epsilon|, at most 1, times `noise` for the rarest class and 0 for the largest.
+    The label has a margin. Label smoothing gives the other classes their terms. Without smoothing and with
+    lambda_positive 0 this is GCL as Li et al. released it.
     """
     size = rarity(counts)
     size = size / size.max().clamp(min=1e-12)
@@ -136,7 +136,7 @@ def asymmetric_gcl_as_released(
 
 
 def rarity(counts: Counts) -> Counts:
-    """Log of how many times larger the largest class is: log n_max - log n."""
+    """Log of the ratio of the largest class to each class: log n_max - log n."""
     frequency = counts.clamp(min=1).log()
     return frequency.max() - frequency
 
@@ -150,10 +150,10 @@ def clouded(logits: Logits, counts: Counts, noise: float, scale: float, epsilon:
 def asymmetric(
     log_p: Logits, labels: Labels, weight: Logits, lambda_positive: float, lambda_negative: float
 ) -> PerExample:
-    """The sum of LPT Eq. 8, negated, each class's term times its weight.
+    """The negated sum of LPT Eq. 8, with the term of each class times its weight.
 
-    1 - p of the label is the sum of the others, in logarithms: for lambda below 1 the slope of
-    (1 - p)^lambda is infinite at p = 1, where the released code's gradient is NaN.
+    The label's 1 - p is computed as the sum of the other probabilities, in logarithms. For lambda below 1 the
+    slope of (1 - p)^lambda is infinite at p = 1, where the gradient of the released code is NaN.
     """
     label = F.one_hot(labels, log_p.shape[-1]).bool()
     log_rest = log_p.masked_fill(label, -torch.inf).logsumexp(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""What a run minimises: the classification loss of each branch, what keys add, and mixed labels."""
+"""What a run minimises: the classification loss of each branch, the term of the keys, and mixed labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailprompt.components.resolve import values
 from tailprompt.components.training import Training
 from tailprompt.training.losses import LOSSES
 
-BRANCH = "_instance"  # ends the keys that dual sampling's second branch has anew
+BRANCH = "_instance"  # suffix of the keys for the second branch of dual sampling
 
 
 def objective(
@@ -25,9 +25,9 @@ def objective(
 ) -> Callable:
     """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example.
 
-    outputs: logits, or logits and what is added for each example: 1 - cosine(query, keys) (LPT Eq. 5) where
-    there is a key_weight, else the sentinel's loss. labels: class ids, or (class ids, those mixed in, share
-    of the first). counts: training examples of each class. scale: of the head's logits.
+    outputs: logits, or (logits, added term of each example). The added term is 1 - cosine(query, keys) (LPT
+    Eq. 5) if there is a key_weight, and otherwise the loss of the sentinel. labels: class ids, or (class ids,
+    class ids mixed in, share of the first). counts: training examples of each class. scale: of the logits.
     """
     branches = branches_of(training, counts, scale)
     weight = getattr(training.sampler, "dual_weight", None)
@@ -39,7 +39,7 @@ def objective(
         if added is None:
             return beta * loss
         if key_weight is None:
-            return (loss + added) / 2  # code of PPT: the mean over what the decoder says
+            return (loss + added) / 2  # code of PPT: the mean over the decoder's tokens
         keys = key_weight * added.float()
         return beta * loss + (beta * keys if key_scaled else keys)  # LPT Eq. 5
 
@@ -47,17 +47,17 @@ def objective(
 
 
 def branches_of(training: Training, counts: Float[Tensor, " classes"], scale: float) -> list[Callable]:
-    """The loss of each branch; the second has its own values where its component's keys give some."""
-    loss, told = training.loss, values(training.loss, sampler=training.sampler.name)
-    first = {key: value for key, value in told.items() if not key.endswith(BRANCH)}
-    own = {key: told.get(f"{key}{BRANCH}") for key in first}
+    """The loss of each branch. The second may have values of its own, under keys that end in BRANCH."""
+    loss, keyed = training.loss, values(training.loss, sampler=training.sampler.name)
+    first = {key: value for key, value in keyed.items() if not key.endswith(BRANCH)}
+    own = {key: keyed.get(f"{key}{BRANCH}") for key in first}
     second = {key: first[key] if own[key] is None else own[key] for key in first}
     scaled = {"scale": scale} if getattr(loss, "scaled", False) else {}
     return [partial(LOSSES[loss.name], counts=counts, **scaled, **keys) for keys in (first, second)]
 
 
 def mixed(loss: Callable, logits: Float[Tensor, "batch classes"], labels) -> Float[Tensor, " batch"]:
-    """The loss of labels, or of two mixed ones by their shares (Zhang et al. 2018, section 2)."""
+    """The loss of labels, or of two mixed labels weighted by their shares (Zhang et al. 2018, section 2)."""
     if not isinstance(labels, tuple):
         return loss(logits, labels)
     first, second, share = labels

@@ -1,4 +1,4 @@
-"""Optimizers: each function takes the tensors that learn, the learning rate and its own hyper-parameters."""
+"""Optimizers. Each function takes the trainable tensors, the learning rate and its own hyper-parameters."""
 
 from __future__ import annotations
 

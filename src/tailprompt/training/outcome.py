@@ -1,4 +1,4 @@
-"""What a run leaves for scores, tables, figures and later runs, each file written whole."""
+"""The files that a run writes for scores, tables, figures and later runs, each atomically."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tailprompt.training.state import Progress
 
 @torch.no_grad()
 def chosen_prompts(model: Model, splits: dict[str, Examples | Images], run: Run) -> dict[str, list] | None:
-    """The group prompts of each example of dev and test, the best first, where the tuner has a pool."""
+    """The group prompts of each example of dev and test, the best first; None if the tuner has no pool."""
     if run.tuner.name != "group_prompts":
         return None
     return {
@@ -39,7 +39,7 @@ def write_predictions(
     prompts: dict[str, list] | None,
     task: Task,
 ) -> None:
-    """id, split and the task's columns, dev then test; chosen group prompts."""
+    """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts."""
     parts = [
         pd.DataFrame(
             {
@@ -62,9 +62,9 @@ def asked_features(
     classes: list[str],
     extras: dict,
 ) -> pd.DataFrame:
-    """Feature vectors that a table or figure asks for: of some classes in test, or of all in train and test.
+    """The feature vectors that a table or figure needs: of some classes in test, or of all train and test.
 
-    as_evaluated: makes the training examples as dev and test are seen, without augmentation.
+    as_evaluated: returns the training examples without augmentation, as dev and test are evaluated.
     """
     if extras.get("vectors"):
         seen = {"train": as_evaluated(), "test": test}
@@ -76,7 +76,7 @@ def asked_features(
 def features_of(
     model: Model, examples: Examples | Images, split: str, classes: Sequence[int]
 ) -> pd.DataFrame:
-    """id, split, label and feature vector of the examples of some classes."""
+    """The id, split, label and feature vector of each example of some classes."""
     labels = examples.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, list(classes)))
     vectors = predict(model, examples, apply=model.features).numpy()[chosen] if len(chosen) else []
@@ -91,11 +91,12 @@ def features_of(
 
 
 def write_features(path: Path, table: pd.DataFrame) -> None:
-    """What figures show besides predictions: feature vectors, of which there may be none."""
+    """Write the feature vectors, of which there may be none."""
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
 
 
 def write_curve(path: Path, progress: Progress) -> None:
+    """Write the loss and scores of each evaluation."""
     with whole(path) as temporary:
         pd.DataFrame(progress.curve).to_csv(temporary, index=False)

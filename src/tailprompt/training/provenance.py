@@ -1,4 +1,4 @@
-"""What a result was made with: versions, device and the digests of our own sources."""
+"""What a result was made with: versions, device and the digests of this project's sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailpro
 
 
 def surroundings(device: torch.device) -> dict:
-    """Versions, device and the digests of the sources this run was made with."""
+    """The versions, the device and the digests of the sources that a run is made with."""
     sources = {
         name: sha256(module.__file__)[:16]
         for name, module in sorted(sys.modules.items())
@@ -37,7 +37,7 @@ def surroundings(device: torch.device) -> dict:
 
 @cache
 def version_of(package: str) -> str:
-    """Version of a package; our own runs from its folder as well as installed."""
+    """The version of a package. This project also runs without being installed, so it states its own."""
     if package == "tailprompt":
         from tailprompt import __version__
 

@@ -1,4 +1,4 @@
-"""What run.json says of a run: its data, its size, its training, and where its backbone lies."""
+"""What run.json records: the data, the size of the model, the training, and the placement of the backbone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailprompt.training.state import Progress
 
 
 def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
-    """What run.json says of the data."""
+    """What run.json records of the data."""
     path, table = prepared.path, prepared.table
     return {
         "classes": prepared.classes,
@@ -40,12 +40,12 @@ def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict
 
 
 def decoding(path: Path, table: pd.DataFrame) -> dict[str, dict]:
-    """How the images of a prepared data set were decoded, so that new ones can be alike; nothing of texts."""
+    """How the images of a data set were decoded, so that new images can be too; empty for texts."""
     return {"decoded": read_json(path.with_suffix(".json")).get("decoded")} if "image" in table else {}
 
 
 def about_size(model: Model) -> dict[str, int]:
-    """What run.json says of the model: numbers that learn, of them the head's, and all."""
+    """What run.json records of the model: its trainable parameters, those of the head, and all parameters."""
     return {
         "trainable": sum(value.numel() for value in model.parameters() if value.requires_grad),
         "trainable_head": sum(value.numel() for value in model.head.parameters() if value.requires_grad),
@@ -79,7 +79,7 @@ def selection_split(run: Run, start: Path | None) -> str:
 
 
 def about_cards(backbone: Backbone | VisionBackbone) -> dict:
-    """What run.json says of a backbone that lies over several cards: which part lies where."""
+    """What run.json records of a backbone that is spread over several GPUs: the device of each part."""
     placed = getattr(backbone, "device_map", None)
     return {"device_map": placed} if placed else {}
 

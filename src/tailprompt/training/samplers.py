@@ -1,7 +1,7 @@
-"""The order of an epoch: which examples, and which of them share a batch.
+"""The order of an epoch: which examples it has, and which of them share a batch.
 
-A sampler maps labels and a generator to example indices, as many as there are examples; in dual sampling
-to two such rows, whose batches share a step.
+A sampler maps labels and a generator to as many example indices as there are examples. Dual sampling gives
+two rows of indices, whose batches share a step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def shuffled(labels: Labels, generator: Generator) -> Int[Tensor, " examples"]:
 
 
 def balanced(labels: Labels, generator: Generator) -> Int[Tensor, " examples"]:
-    """Every class as often as any other (Kang et al. 2020, Eq. 1 with q = 0)."""
+    """All classes equally often (Kang et al. 2020, Eq. 1 with q = 0)."""
     return weighted(labels, generator, power=0.0)
 
 
@@ -29,7 +29,7 @@ def square_root(labels: Labels, generator: Generator) -> Int[Tensor, " examples"
 
 
 def weighted(labels: Labels, generator: Generator, *, power: float) -> Int[Tensor, " examples"]:
-    """Draw with replacement; a class of n examples has probability proportional to n^power."""
+    """Draws with replacement, in which a class of n examples has a probability proportional to n^power."""
     counts = torch.bincount(labels).double()
     weight = counts[labels] ** (power - 1)
     return torch.multinomial(weight, len(labels), replacement=True, generator=generator)
@@ -41,13 +41,13 @@ def dual(labels: Labels, generator: Generator) -> Int[Tensor, "2 examples"]:
 
 
 def dual_as_released(labels: Labels, generator: Generator) -> Int[Tensor, "2 examples"]:
-    """LPT's code: classes in turn, four images of each; beside them draws with replacement."""
+    """LPT's code: classes in turn with four images of each, and beside them draws with replacement."""
     anywhere = torch.randint(0, len(labels), (len(labels),), generator=generator)
     return torch.stack([class_aware(labels, generator), anywhere])
 
 
 def class_aware(labels: Labels, generator: Generator, *, images: int = 4) -> Int[Tensor, " examples"]:
-    """Classes in a shuffled circle, `images` of each in a row; a small class repeats its own."""
+    """Classes in shuffled rounds, with `images` of each in a row; a small class repeats its images."""
     classes = labels.unique()
     rounds = -(-len(labels) // (images * len(classes)))
     turns = torch.cat([torch.randperm(len(classes), generator=generator) for _ in range(rounds)])
@@ -72,9 +72,9 @@ def bucketed(
 ) -> list[Tensor]:
     """Cut an epoch into batches of similar length, to pad less.
 
-    Examples are sorted by length within windows of `window` batches, and the batches are shuffled afterwards.
-    A window of one leaves the order alone. Large windows pad less, but where length tells the class (earnings
-    reports in R52 are short) a batch is then no random draw.
+    Examples are sorted by length within windows of `window` batches, and then the batches are shuffled. A
+    window of 1 keeps the order of the examples. Larger windows pad less. But if length depends on the class
+    (earnings reports in R52 are short), a batch is then no random sample.
     """
     batches = []
     for start in range(0, len(order), batch * window):

@@ -1,6 +1,6 @@
-"""Learning-rate schedules: the share of the learning rate that a step is taken at.
+"""Learning-rate schedules: the factor of the learning rate at each step.
 
-Each function takes the number of steps in all and in an epoch, and returns the factor of a step. `warmup`
+Each function takes the number of steps in all and in an epoch, and returns a function of the step. `warmup`
 counts epochs.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-Factor = Callable[[int], float]  # step -> share of the learning rate
+Factor = Callable[[int], float]  # step -> factor of the learning rate
 
 
 def linear(total: int, per_epoch: int, *, warmup: float) -> Factor:
@@ -25,7 +25,7 @@ def linear(total: int, per_epoch: int, *, warmup: float) -> Factor:
 
 
 def cosine(total: int, per_epoch: int, *, warmup: float) -> Factor:
-    """Rise linearly, then fall along half a cosine (Loshchilov and Hutter 2017, Eq. 5, without restarts)."""
+    """Rise linearly, then fall along half a cosine (Loshchilov and Hutter 2017, Eq. 5, no restarts)."""
     falling = linear(total, per_epoch, warmup=warmup)
 
     def factor(step: int) -> float:
@@ -36,21 +36,24 @@ def cosine(total: int, per_epoch: int, *, warmup: float) -> Factor:
 
 
 def constant(total: int, per_epoch: int, *, warmup: float) -> Factor:
-    """Rise linearly, then stay (PPT appendix C)."""
+    """Rise linearly, then stay constant (PPT appendix C)."""
     rising = warmup * per_epoch
     return lambda step: min(step / rising, 1.0) if rising else 1.0
 
 
 def inverse_root(total: int, per_epoch: int, *, warmup: float) -> Factor:
-    """Rise linearly, then fall as 1 / sqrt(step + 1) does without a warm-up (code of PPT)."""
+    """Rise linearly, then fall as sqrt((rising + 1) / (step + 1)); rising: the steps of the rise.
+
+    This is PPT's code; without a warm-up it is 1 / sqrt(step + 1).
+    """
     rising = warmup * per_epoch
     return lambda step: step / rising if step < rising else math.sqrt((rising + 1) / (step + 1))
 
 
 def cosine_as_released(total: int, per_epoch: int, *, warmup: float) -> Factor:
-    """Change once an epoch, and fall after the warm-up along a cosine that began at epoch 0 (code of LPT).
+    """Change once an epoch, and after the warm-up fall along a cosine that began at epoch 0 (code of LPT).
 
-    The warm-up begins at a rate of 1e-6, stated here as a share of LPT's own rate, 0.02.
+    The warm-up begins at a rate of 1e-6, which is given here as a share of LPT's own rate, 0.02.
     """
     epochs, least = total / per_epoch, 1e-6 / 0.02
 

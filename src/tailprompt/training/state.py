@@ -1,4 +1,4 @@
-"""Where a run stands, and the file from which a killed one goes on."""
+"""The progress of a run, and the file from which a killed run resumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from tailprompt.files import whole
 
 @dataclass
 class Progress:
-    """Where training stands; all of it is in the file a killed run resumes from."""
+    """The progress of training, all of which is in the file from which a killed run resumes.
+
+    micro: size of a micro-batch. best: the trainable tensors of the best step.
+    """
 
     step: int = 0
     best_step: int = 0
@@ -32,7 +35,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Learner:
-    """A model and what changes it. learned: its tensors that learn, by name."""
+    """A model and what changes it. learned: its trainable tensors by name."""
 
     model: nn.Module
     learned: dict[str, Tensor]
@@ -41,12 +44,15 @@ class Learner:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors that learn lie."""
+        """The device of the trainable tensors."""
         return next(iter(self.learned.values())).device
 
 
 def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
-    """Write, whole, everything that the rest of the run depends on."""
+    """Write everything that the rest of the run depends on, atomically.
+
+    Raises BadInput if the disk is full.
+    """
     content = {
         "key": key,
         "progress": vars(progress),
@@ -59,12 +65,12 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
     with whole(state) as temporary:
         try:
             torch.save(content, temporary)
-        except RuntimeError as error:  # what torch makes of a full disk
+        except RuntimeError as error:  # what torch raises on a full disk
             raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
 
 
 def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
-    """Load what `save` wrote, if it is whole and of the same run."""
+    """Load what `save` wrote, if it is intact and of the same run; otherwise return None."""
     if state is None or not os.path.exists(state):
         return None
     try:

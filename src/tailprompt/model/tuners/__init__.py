@@ -1,1 +1,1 @@
-"""What is trained besides the head."""
+"""Tuners: what is trained besides the head."""

@@ -13,21 +13,21 @@ from tailprompt.model.tuners.groups import Groups
 
 
 def prompts(backbone: VisionBackbone, told, **_) -> ImageBody:
-    """Prompts in every block, drawn from torch's default generator; they alone learn."""
+    """Prompts in every block, drawn from torch's default generator. Only prompts and `beside` learn."""
     drawn = draw(backbone, told, backbone.depth)
     return image_body(backbone, told.beside, prompts=drawn, dropout=told.prompt_dropout)
 
 
 def prompts_shallow(backbone: VisionBackbone, told, **_) -> ImageBody:
-    """Prompts before the first block alone."""
+    """Prompts before the first block only."""
     drawn = draw(backbone, told, 1)
     return image_body(backbone, told.beside, prompts=drawn, dropout=told.prompt_dropout)
 
 
 def group_prompts(backbone: VisionBackbone, told, **_) -> ImageBody:
-    """Shared prompts of another run, or that learn too (`joint`), and groups of them.
+    """Shared prompts, which come from another run or learn too (`joint`), and a pool of group prompts.
 
-    told: `components.tuners.GroupPrompts`, taken as checked by `limits.check`.
+    told: `components.tuners.GroupPrompts`, which `limits.check` has checked.
     """
     shared = draw(backbone, told, backbone.depth).requires_grad_(told.joint)
     pool = draw(backbone, told, told.pool, backbone.depth - told.shared_blocks)
@@ -41,7 +41,7 @@ def image_body(
 ) -> ImageBody:
     """The body with what a tuner added. learns: every parameter of the ViT. drops: paths, in training mode.
 
-    beside: `components.tuners.Beside`: norms that learn, adapters, a border.
+    beside: `components.tuners.Beside`, which says whether norms learn, and adds adapters or a border.
     """
     vit = backbone.body.requires_grad_(learns)
     for module in vit.modules():
@@ -56,23 +56,23 @@ def image_body(
 
 
 def draw(backbone: VisionBackbone, told, *shape: int) -> nn.Parameter:
-    """Prompts of a first form: shape x length x width."""
+    """Initial prompts, shape x length x width."""
     empty = torch.empty(*shape, told.length, backbone.width)
     return nn.Parameter(named(INITS, told.init, "init")(empty, patch_of(backbone)))
 
 
 def patch_of(backbone: VisionBackbone) -> int:
-    """Pixels a side of a patch."""
+    """The pixels a side of a patch."""
     return backbone.body.patch_embed.patch_size[0]
 
 
 def trunc_normal(prompts: Tensor, patch: int) -> Tensor:
-    """LPT appendix B; the deviation is that of its code."""
+    """Truncated normal (LPT appendix B); the standard deviation is that of LPT's code."""
     return nn.init.trunc_normal_(prompts, std=0.02)
 
 
 def xavier(prompts: Tensor, patch: int) -> Tensor:
-    """VPT's: uniform within sqrt(6 / (values of a patch + width))."""
+    """VPT's initialisation: uniform within +-sqrt(6 / (values of a patch + width))."""
     bound = (6 / (3 * patch**2 + prompts.shape[-1])) ** 0.5
     return nn.init.uniform_(prompts, -bound, bound)
 

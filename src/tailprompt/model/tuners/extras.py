@@ -1,4 +1,4 @@
-"""What else may learn in a ViT (LPT Table 15): adapters and a border of pixels."""
+"""What else may learn in a ViT: adapters and a border of pixels (LPT Table 15)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Pixels = Float[Tensor, "batch 3 size size"]
 
 
 class Adapter(nn.Module):
-    """Norm, bottleneck and a learnt scale; the last layer starts at zero, so that nothing changes at first.
+    """Norm, bottleneck and a learned scale. The last layer starts at zero, so that nothing changes at first.
 
-    AdaptFormer (Chen et al. 2022) in the form of LIFT (Shi et al. 2024).
+    It is AdaptFormer (Chen et al. 2022) in the form of LIFT (Shi et al. 2024).
     """
 
     def __init__(self, width: int, bottleneck: int):
@@ -29,7 +29,7 @@ class Adapter(nn.Module):
 
 
 class Border(nn.Module):
-    """A frame that is added to images, zero at first (Visual Prompting, Bahng et al. 2022)."""
+    """A frame that is added to images and is zero at first (Visual Prompting, Bahng et al. 2022)."""
 
     def __init__(self, size: int, border: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""LPT's group prompts: a pool with keys, of which every image takes the nearest (section 4.2)."""
+"""LPT's group prompts: a pool with keys, from which each image takes the nearest (section 4.2)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from torch.nn import functional as F
 class Groups(nn.Module):
     """A pool of group prompts.
 
-    pool: groups x blocks after the first `shared_blocks` x length x width. keys: groups x width. chosen: how
-    many an image takes. query: whose features choose, shared or pretrained.
+    pool: Float[groups blocks length width], for the blocks after the first `shared_blocks`. keys:
+    Float[groups width]. chosen: how many prompts an image takes. query: whose features choose, `shared` or
+    `pretrained`.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class Groups(nn.Module):
     ) -> tuple[
         Float[Tensor, " batch"], Int[Tensor, "batch chosen"], Float[Tensor, "batch blocks length width"]
     ]:
-        """LPT Eq. 5's second term, the chosen groups from the best, and the mean of their prompts."""
+        """The second term of LPT Eq. 5, the chosen groups (best first), and the mean of their prompts."""
         similarity = F.cosine_similarity(query[:, None], self.keys, dim=-1)
         near, chosen = similarity.topk(self.chosen)  # LPT Eq. 2
         return 1 - near.mean(-1), chosen, self.pool[chosen].mean(1)  # LPT Eq. 5, second term, and Eq. 3

@@ -15,16 +15,16 @@ from tailprompt.model.backbones import Backbone
 from tailprompt.model.bodies import TextBody
 
 Prompt = Float[Tensor, "length width"]
-FREQUENT = 1000  # words that `top_words` draws from (PPT Table 2)
+FREQUENT = 1000  # number of words from which `top_words` draws (PPT Table 2)
 
 
 def soft_prompt(
     backbone: Backbone, told, *, words: Sequence[Sequence[int]], texts: Sequence[Sequence[int]] | None
 ) -> TextBody:
-    """The frozen body behind a first prompt, which alone learns. told: `components.tuners.SoftPrompt`.
+    """The frozen body with an initial prompt before its input; only the prompt learns.
 
-    words: token ids of each class's word. texts: those of the training texts; None where a prompt will be
-    loaded.
+    told: `components.tuners.SoftPrompt`. words: token ids of each class's word. texts: token ids of the
+    training texts; None if a prompt will be loaded.
     """
     prompts = first_prompt(
         "normal" if texts is None else told.init,
@@ -49,12 +49,13 @@ def first_prompt(
     texts: Iterable[Sequence[int]] = (),
     scale: float = 1.0,
 ) -> Prompt:
-    """A first prompt in the space of the input embeddings, drawn with torch's default generator.
+    """An initial prompt in the space of the input embeddings, drawn with torch's default generator.
 
-    init: normal (deviation of the embeddings; the paper names none), or embeddings of real words (PPT Table
-    2): of any in the vocabulary, of its first thousand words (`top_words`: vocabularies are in the order of
-    frequency), of the answers' tokens in turn (`label_words`; words: their ids), of the training texts'
-    tokens (`task_words`; texts: their ids); or as_released, one vector of deviation 0.001 over `scale`.
+    init: `normal` has the standard deviation of the embeddings (the paper gives none). Others are embeddings
+    of real words (PPT Table 2): `vocabulary` draws from all words, `top_words` from the first thousand
+    (vocabularies are in the order of frequency), `task_words` from the training texts (texts: their ids), and
+    `label_words` repeats the tokens of the answers (words: their ids). `as_released` repeats one vector of
+    deviation 0.001 in the parameter's space, so times `scale` here. Raises BadInput if there is no such word.
     """
     embedding = embedding.detach().float().cpu()
     if init == "normal":
@@ -70,24 +71,24 @@ def first_prompt(
 
 
 def vocabulary(tokenizer, words, texts) -> list[int]:
-    """Every ordinary token."""
+    """All tokens that are not special."""
     return sorted(set(tokenizer.get_vocab().values()) - set(tokenizer.all_special_ids))
 
 
 def top_words(tokenizer, words, texts) -> list[int]:
-    """The first tokens that begin a word of two letters, or are a Chinese character."""
+    """The first tokens that are alphabetic and have two letters or more, or are not ASCII (as Chinese)."""
     spelled = {number: token.lstrip("▁Ġ") for token, number in tokenizer.get_vocab().items()}
     ordinary = [number for number in vocabulary(tokenizer, words, texts) if spelled[number].isalpha()]
     return [n for n in ordinary if len(spelled[n]) > 1 or not spelled[n].isascii()][:FREQUENT]
 
 
 def label_words(tokenizer, words, texts) -> list[int]:
-    """The tokens of each class's word."""
+    """The tokens of the words of all classes, in the order of the classes."""
     return [token for word in words for token in word]
 
 
 def task_words(tokenizer, words, texts) -> list[int]:
-    """The tokens of words in the training texts, as often as they are there."""
+    """The tokens of the training texts, as often as they occur there."""
     counts = Counter(token for ids in texts for token in ids)
     return [token for token in vocabulary(tokenizer, words, texts) for _ in range(counts[token])]
 

@@ -1,1 +1,1 @@
-"""What each kind of job takes and is told: of a data set, a recipe, a run, a table or figure."""
+"""The inputs and parameters of each kind of job: for a data set, a recipe, a run, a table or figure."""

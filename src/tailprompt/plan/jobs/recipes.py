@@ -1,4 +1,4 @@
-"""What the jobs that make a backbone take and are told: its vocabulary, packed data and pre-training."""
+"""The inputs and parameters of the jobs that make a backbone: vocabulary, pack, pretrain, card."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from tailprompt.plan.rows import made_in, recipe_row
 
 
 def corpus_named(config: dict, key: str) -> str:
-    """The file or folder in `corpora`; else the words that Snakemake then says are a missing file."""
+    """The file or folder of a key of `corpora`; if it is open, words for Snakemake to report as missing."""
     return (config.get("corpora") or {}).get(key) or f"corpora.{key} (this scale leaves it open: name it)"
 
 
 def corpus(config: dict, recipe: str) -> str:
-    """The raw data of a recipe, which the user names."""
+    """The raw data of a recipe, which the user names in `corpora`."""
     return corpus_named(config, recipe_row(config, recipe)["corpus"])
 
 
 def shipped_start(config: dict, recipe: str) -> str | None:
-    """The folder of the backbone that a recipe starts from, where that one ships; else None."""
+    """The folder of the backbone that a recipe starts from, if that backbone ships; else None."""
     start = recipe_row(config, recipe).get("start")
     return config["backbones"].get(start, {}).get("path")
 
 
 def base_of(config: dict, recipe: str) -> str:
-    """The recipe whose vocabulary and packed data a recipe takes: the one it starts from, or itself."""
+    """The recipe whose vocabulary and packed data a recipe uses: its start, or itself."""
     shipped = shipped_start(config, recipe)
     return recipe if shipped else recipe_row(config, recipe).get("start", recipe)
 
 
 def tokenizer(config: dict, recipe: str) -> str | list:
-    """The tokenizer of a recipe for text."""
+    """The tokenizer file of a recipe for text; [] for images."""
     if shipped := shipped_start(config, recipe):
         return f"{shipped}/tokenizer.json"
     base = base_of(config, recipe)
@@ -44,19 +44,19 @@ def tokenizer(config: dict, recipe: str) -> str | list:
 
 
 def packed(config: dict, recipe: str) -> str:
-    """The packed data of a recipe."""
+    """The folder with the packed data of a recipe."""
     return f"{made_in(config, base_of(config, recipe))}/packed"
 
 
 def started_from(config: dict, recipe: str) -> str | list:
-    """The checkpoint that a recipe goes on from: of the backbone that ships, else of the recipe."""
+    """The checkpoint that a recipe starts from, which ships or is made by another recipe; [] for none."""
     start = recipe_row(config, recipe).get("start")
     folder = shipped_start(config, recipe) or (start and made_in(config, start))
     return f"{folder}/model.safetensors" if folder else []
 
 
 def to_pretrain(config: dict, recipe: str) -> dict[str, str | list]:
-    """The files that pre-training takes."""
+    """The input files of pre-training."""
     return {
         "packed": packed(config, recipe),
         "tokenizer": tokenizer(config, recipe),
@@ -65,7 +65,7 @@ def to_pretrain(config: dict, recipe: str) -> dict[str, str | list]:
 
 
 def stands(config: dict, recipe: str, root: Path = Path(".")) -> bool:
-    """Whether the checkpoint on disk was made by the recipe as it is now, and so what it starts from."""
+    """Whether the present recipe made the checkpoint on disk, and likewise the one that it starts from."""
     folder, row = root / made_in(config, recipe), recipe_row(config, recipe)
     record = tolerant(folder / "pretraining.json") or {}
     same = record.get("recipe") == json.loads(json.dumps(row)) and (folder / "model.safetensors").is_file()
@@ -74,18 +74,18 @@ def stands(config: dict, recipe: str, root: Path = Path(".")) -> bool:
 
 
 def part(config: dict, recipe: str, *, keys: tuple[str, ...] = ()) -> dict:
-    """A recipe, or those of `keys` that it has."""
+    """A recipe, or only those of `keys` that it has."""
     row = recipe_row(config, recipe)
     return {key: row[key] for key in keys or row if key in row}
 
 
 def card_texts(config: dict, recipe: str) -> dict:
-    """What only the card of a recipe says."""
+    """The texts of a recipe's model card."""
     return named(config["pretraining"], recipe, "recipe")["card"]
 
 
 def backbone_files(config: dict, backbone: str) -> list[str]:
-    """The checkpoint that a backbone's recipe makes, or what is read of a folder of its own."""
+    """The checkpoint that a backbone's recipe makes, or the files in the backbone's own folder."""
     row = named(config["backbones"], backbone, "backbone")
     if "recipe" in row:
         return [f"{made_in(config, row['recipe'])}/model.safetensors"]

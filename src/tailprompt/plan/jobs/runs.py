@@ -1,4 +1,4 @@
-"""What the job of a run takes."""
+"""The inputs and resources of a training job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailprompt.plan.starts import starting, starts_of
 
 
 def start_weights(config: dict, point: Point) -> list[str]:
-    """Weights that a run begins from, where its method has a `start`."""
+    """The weights file that a run begins from; [] if its method has no `start`."""
     if folder := (starting(config, point) or {}).get("folder"):
         return [f"{folder}/{WEIGHTS}"]
     nearest = starts_of(config, point)[:1]
@@ -20,7 +20,7 @@ def start_weights(config: dict, point: Point) -> list[str]:
 
 
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
-    """The files that training takes."""
+    """The input files of training."""
     results = f"results/{config['scale']}"
     return {
         "asked": f"{results}/asked/{point.path}.json",
@@ -34,23 +34,25 @@ def to_train(config: dict, point: Point) -> dict[str, str | list]:
 def stands(
     config: dict, point: Point, told: dict, weights: dict | None, *, write: bool, root: Path = Path(".")
 ) -> bool:
-    """Whether a run on disk is what is asked of it.
+    """Whether a run on disk is what is asked.
 
-    write: whether to bring the file that says what is asked up to date.
+    told: its settings. weights: what `asked.weights` returns for its backbone. write: whether to bring the
+    file that says what is asked up to date.
     """
     results = root / "results" / config["scale"]
     wanted = asked.asked(config, point, told, weights, root)
-    found = agreement.stands(wanted, point, results / "runs")
+    settled = agreement.stands(wanted, point, results / "runs")
     if write:
         file = results / "asked" / f"{point.path}.json"
-        asked.write(file, wanted, results / "runs" / point.path, settled=found)
-    return found
+        asked.write(file, wanted, results / "runs" / point.path, settled=settled)
+    return settled
 
 
 def slots_taken(wanted: int, *, device: str, slots: int, cards: int | None) -> int:
-    """Slots of cards for a training job: none on a CPU; `auto` follows this machine, or asks the cluster.
+    """The GPU slots that a training job takes: none on a CPU; `auto` takes GPUs if there are any.
 
-    A job of several cards takes them whole, as many as there are. cards: of this machine, None on a cluster.
+    A job on several GPUs takes all their slots. wanted: GPUs of the job. cards: GPUs of this machine, None on
+    a cluster.
     """
     if device == "cpu" or device == "auto" and cards == 0:
         return 0
@@ -58,6 +60,6 @@ def slots_taken(wanted: int, *, device: str, slots: int, cards: int | None) -> i
 
 
 def host_mb(config: dict, backbone: str) -> int:
-    """Main memory of a training job: more where its backbone is laid over cards, which may leave it some."""
+    """Main memory of a training job in MB, which may hold a part of a backbone with a device map."""
     row = config["backbones"][backbone]
     return int(12000 + row.get("megabytes", 0) * ("device_map" in row))

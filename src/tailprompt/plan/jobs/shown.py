@@ -1,4 +1,4 @@
-"""What the jobs of tables and figures take and are told, and the files that they make."""
+"""The inputs and parameters of the jobs for tables and figures, and the files that they make."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.f
 
 
 def block(everything: dict, what: str, paper: str, name: str) -> dict:
-    """The block of a table or figure, expanded. everything: of `blocks.shown`."""
-    found = {one: spec for (*of, one), spec in everything.items() if of == [what, paper]}
-    return named(found, name, f"{what[:-1]} of {paper} at this scale")
+    """The expanded block of a table or figure. everything: what `blocks.shown` returns."""
+    specs = {one: spec for (*of, one), spec in everything.items() if of == [what, paper]}
+    return named(specs, name, f"{what[:-1]} of {paper} at this scale")
 
 
 def code(block: dict, *, stage: str) -> list[str]:
-    """The code that makes a table or figure: the stage's (tabulate, draw), and its kind's alone."""
+    """The source files that make a table or figure: those of the stage (tabulate, draw) and of its kind."""
     package = PACKAGES[stage]
     shared = sources(f"tailprompt.{stage}", without=package)
     return sorted({*shared, *sources(f"{package}.{block['kind']}")})
@@ -27,26 +27,26 @@ def code(block: dict, *, stage: str) -> list[str]:
 def scores(block: dict) -> list[str]:
     """The scores of each run that a table or figure takes.
 
-    Scores stand for all files of a run: they are made after them and again with them, and a job then has
-    one input a run instead of five.
+    They stand for all files of a run, because they are made after those files, and again whenever those are.
+    A job thus has one input a run instead of five.
     """
     runs = f"results/{block['scale']}/runs"
     return [f"{runs}/{point.path}/scores.parquet" for point in blocks.points(block)]
 
 
 def reports(block: dict) -> list[str]:
-    """The reports of the data sets that a table or figure takes."""
+    """The reports of the data sets in a table or figure."""
     return [f"results/{block['scale']}/data/{row['dataset']}.json" for row in block["datasets"]]
 
 
 def reported(block: dict) -> str | list:
-    """The paper's printed numbers, where they are transcribed."""
+    """The CSV file of the numbers that the paper prints; [] if there is none."""
     file = f"config/reported/{block['paper']}.csv"
     return file if Path(file).is_file() else []
 
 
 def drawn_beside(block: dict) -> str | list:
-    """The printed numbers, for a figure of a kind that draws them."""
+    """The printed numbers, for a kind of figure that draws them."""
     return reported(block) if block["kind"] == "accuracy_by_parameters" else []
 
 

@@ -1,1 +1,1 @@
-"""Kinds of figures: each takes (root, spec) and gives a matplotlib Figure."""
+"""Kinds of figures: (root, spec) -> matplotlib Figure."""

@@ -1,4 +1,4 @@
-"""Accuracy against how many parameters are tuned, ours and the printed ones (LPT Figure 1)."""
+"""Accuracy against the number of tuned parameters, ours and as printed (LPT Figure 1)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tailprompt.report.parameters import counted
 
 KINDS = ["tuned", "total"]
 COLUMNS = ["parameters/tuned", "parameters/total", "accuracy/all"]
-LEAST = 0.01  # millions; the axis is linear below, so that none has a place
+LEAST = 0.01  # millions; the axis is linear below it, so that zero can be shown
 AREA = 70  # square points of the spot of the largest model
 
 
 def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
-    """A panel for each data set; a spot's area shows the parameters of the whole model."""
-    found, reports = records.runs(root, spec), records.reports(root, spec)
-    table = records.scores(found)
+    """A panel for each data set; the area of a spot shows the parameters of the whole model."""
+    runs, reports = records.runs(root, spec), records.reports(root, spec)
+    table = records.scores(runs)
     test = table[(table.split == "test") & (table.score == "accuracy/all")]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
     figure, axes = style.panels(len(reports), 2, 3.0)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
-        ours = counted(found[(found.dataset == dataset) & found.there], KINDS)
+        ours = counted(runs[(runs.dataset == dataset) & runs.there], KINDS)
         ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
-        theirs = printed(spec, records.printed_name(report))
-        both = pd.concat([ours, theirs])
+        reported = printed(spec, records.printed_name(report))
+        both = pd.concat([ours, reported])
         unit = AREA / both["parameters/total"].max() if len(both) else 0
         draw(panel, ours, unit, color=style.HEAD, label="ours")
-        draw(panel, theirs, unit, color="none", label="as printed")
+        draw(panel, reported, unit, color="none", label="as printed")
         label(panel, both)
         finish(panel, report["title"])
     style.legend(figure)
@@ -63,7 +63,7 @@ def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
 
 
 def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str) -> None:
-    """Spots of `unit` square points a million parameters; hollow and filled stay apart in grey, too."""
+    """Spots of `unit` square points a million parameters; hollow and filled spots differ in grey too."""
     tuned, total, accuracy = (table[name].to_numpy() for name in COLUMNS)
     look = {"facecolor": color, "edgecolor": style.INK, "linewidth": 0.7, "alpha": 0.8}
     if len(table):
@@ -71,7 +71,7 @@ def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str
 
 
 def label(axes: Axes, table: pd.DataFrame) -> None:
-    """Names beside the spots; those of about as many parameters stand in one column, moved apart."""
+    """Names beside the spots. Those with similar numbers of parameters form a column and are moved apart."""
     if table.empty:
         return
     low, high = table["accuracy/all"].min(), table["accuracy/all"].max()
@@ -87,7 +87,7 @@ def label(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def apart(values: np.ndarray, gap: float) -> np.ndarray:
-    """The values in their order, moved up where they lie closer than `gap`."""
+    """The values, moved up where two are closer than `gap`; their order stays."""
     order = np.argsort(values, kind="stable")
     steps = gap * np.arange(len(values))
     moved = np.empty(len(values))
@@ -96,7 +96,7 @@ def apart(values: np.ndarray, gap: float) -> np.ndarray:
 
 
 def finish(axes: Axes, title: str) -> None:
-    """Scales and words of a panel."""
+    """Set the scales and titles of a panel."""
     axes.set_xscale("symlog", linthresh=LEAST)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlim(-LEAST / 2, 3000)

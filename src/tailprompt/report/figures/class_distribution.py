@@ -1,4 +1,4 @@
-"""Examples of each class in training, head and tail apart (GLEE Figure 1)."""
+"""The number of training examples of each class, in head and tail (GLEE Figure 1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def class_distribution(root: Path, spec: dict) -> Figure:
 
 
 def bars(axes: Axes, report: dict) -> None:
-    """Classes from the most to the least frequent, on a log scale; head and tail as the tables score them."""
+    """Classes from the most to the least frequent on a log scale, with the head and tail of the tables."""
     counts = np.asarray(report["counts"]["train"])
     order = np.argsort(-counts, kind="stable")
     groups = {group: report["groups"]["test"][group] for group in ("head", "tail")}

@@ -1,4 +1,4 @@
-"""What the classifier's last layer sees of a head and of a tail class (GLEE Figure 4)."""
+"""The features that the classifier's last layer gets for a head class and a tail class (GLEE Figure 4)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tailprompt.report.figures import style
 
 
 def features(root: Path, spec: dict) -> Figure:
-    """A row for each class, a column for each method; boxes over test examples of the first features."""
+    """A row for each class and a column for each method: boxes of the first features of test examples."""
     reports = records.reports(root, spec)
-    found = records.runs(root, spec)
+    runs = records.runs(root, spec)
     rows = [(dataset, name) for dataset in reports for name in spec["classes"]]
     wide = max(1, len(spec["methods"]))
     figure, axes = style.panels(len(rows) * wide, wide, 1.7, sharex=True, sharey="col")
@@ -27,7 +27,7 @@ def features(root: Path, spec: dict) -> Figure:
         place = class_id(reports[dataset], name, spec)
         for method in spec["methods"]:
             axes = next(panels)
-            here = found[(found.dataset == dataset) & (found.method == method["name"]) & found.there]
+            here = runs[(runs.dataset == dataset) & (runs.method == method["name"]) & runs.there]
             boxes(axes, vectors(here, place)[:, : spec.get("features", 10)], group(reports[dataset], place))
             axes.set_title(style.title(method["title"]) if row == 0 else "", fontsize=7)
             if method is spec["methods"][0]:
@@ -37,7 +37,7 @@ def features(root: Path, spec: dict) -> Figure:
 
 
 def class_id(report: dict, name: str, spec: dict) -> int:
-    """The id of a class that the figure names."""
+    """The id of a class that the figure names; raises BadInput if the data set has no such class."""
     if name not in report["classes"]:
         raise BadInput(
             f"figure {spec['name']}: '{name}' is no class of {report['dataset']}; see its report's classes"
@@ -51,7 +51,7 @@ def group(report: dict, place: int) -> str:
 
 
 def row_title(report: dict, place: int) -> str:
-    """`head: fonts (120 in train)`."""
+    """The title of a row, as `head: fonts (120 in train)`."""
     name = style.printable(report["classes"][place], place)
     return f"{group(report, place)}: {name}\n({report['counts']['train'][place]:,} in train)"
 

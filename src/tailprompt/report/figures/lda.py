@@ -1,7 +1,7 @@
-"""Features of several models in the plane that tells the models apart best (LPT Figures 2 and 5).
+"""Features of several models in the plane that separates the models best (LPT Figures 2 and 5).
 
-The paper's groups are models times two domains, ImageNet and Places-LT; here they are models times the data
-sets of the block, so on a single data set they are the models.
+The paper's groups are models times two domains, ImageNet and Places-LT. Here they are models times the data
+sets of the block, so with a single data set they are the models.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailprompt.report.figures import style
 
 
 def lda(root: Path, spec: dict) -> Figure:
-    """One panel: two discriminants as dots, or the only one of two groups as histograms."""
+    """One panel: two discriminants as dots, or histograms of the only discriminant of two groups."""
     reports = records.reports(root, spec)
     groups = vectors(root, spec, reports)
     if len(groups) > len(style.LINES):
@@ -35,9 +35,9 @@ def lda(root: Path, spec: dict) -> Figure:
 
 
 def vectors(root: Path, spec: dict, reports: dict) -> dict[str, np.ndarray]:
-    """Features of the test examples of each method's first run on each data set, by the group's title."""
-    found = records.runs(root, spec)
-    first = found[found.there].drop_duplicates(["dataset", "method"])
+    """Title of a group -> features of the test examples, of each method's first run on each data set."""
+    runs = records.runs(root, spec)
+    first = runs[runs.there].drop_duplicates(["dataset", "method"])
     titles = {method["name"]: style.title(method["title"]) for method in spec["methods"]}
     where = {
         name: f" on {style.title(report['title'])}" if reports.keys() - {name} else ""
@@ -50,8 +50,8 @@ def vectors(root: Path, spec: dict, reports: dict) -> dict[str, np.ndarray]:
 
 
 def discriminants(groups: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Each group's vectors on the first two discriminants of the groups, `[examples, 1 or 2]`."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # a second for this figure alone
+    """The vectors of each group projected on the first two discriminants, `[examples, 1 or 2]`."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # slow; only this figure needs it
 
     labels = np.repeat(np.arange(len(groups)), [len(values) for values in groups.values()])
     analysis = LinearDiscriminantAnalysis(n_components=min(2, len(groups) - 1))
@@ -69,7 +69,7 @@ def dots(axes: Axes, groups: dict[str, np.ndarray], spec: dict) -> None:
 
 
 def histograms(axes: Axes, groups: dict[str, np.ndarray], spec: dict) -> None:
-    """All examples of two groups: they have one discriminant only."""
+    """All examples of two groups, which have only one discriminant."""
     for look, (name, values) in zip(style.LINES, groups.items(), strict=False):
         line = {"color": look["color"], "linestyle": (0, look["dashes"] or None), "linewidth": 1.2}
         axes.hist(values[:, 0], 40, density=True, histtype="step", label=name, **line)

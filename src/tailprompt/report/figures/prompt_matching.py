@@ -1,4 +1,4 @@
-"""Which group prompts the test images of a class are matched with (LPT Figures 4 and 6)."""
+"""Which group prompts the test images of a class match (LPT Figures 4 and 6)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BARS = [
 
 
 def prompt_matching(root: Path, spec: dict) -> Figure:
-    """A panel for each data set and method, of its first seed: the prompts of one run are not another's."""
-    found, reports = records.runs(root, spec), records.reports(root, spec)
+    """A panel for each data set and method, of the first seed only, as prompts differ between runs."""
+    runs, reports = records.runs(root, spec), records.reports(root, spec)
     cells = [(dataset, method) for dataset in reports for method in spec["methods"]]
     each = spec.get("classes_per_group", 2)
     figure, axes = style.panels(len(cells), 2, 0.9 + 0.17 * 3 * each)
     for panel, (dataset, method) in zip(axes, cells, strict=True):
-        here = found[(found.dataset == dataset) & (found.method == method["name"]) & found.there]
+        here = runs[(runs.dataset == dataset) & (runs.method == method["name"]) & runs.there]
         name = f"{reports[dataset]['title']}: " if len(reports) > 1 else ""
         panel.set_title(style.title(name + method["title"]))
         if here.empty:
@@ -41,7 +41,7 @@ def prompt_matching(root: Path, spec: dict) -> Figure:
 
 
 def matches(axes: Axes, run: pd.Series, report: dict, each: int) -> None:
-    """A bar for each drawn class, and how evenly the whole pool is used."""
+    """A bar for each drawn class, and in the title how evenly the whole pool is used."""
     table, pool = records.prompts(run.folder), run.record["settings"]["pool"]
     chosen = np.stack(table.prompts)
     shares = matching.by_class(chosen, table.label.to_numpy(), len(report["classes"]), pool)
@@ -64,17 +64,17 @@ def matches(axes: Axes, run: pd.Series, report: dict, each: int) -> None:
 
 
 def drawn(report: dict, each: int) -> list[int]:
-    """Classes with test examples, `each` of many, medium and few at random, the same on every machine."""
+    """Random classes with test examples, `each` of many, medium and few, the same on every machine."""
     groups, counts = report["groups"]["test"], np.asarray(report["counts"]["test"])
-    found = []
+    classes = []
     for group in GROUPS:
         ids = [c for c in groups[group] if counts[c]]
         picks = stream(report["dataset"], group).permutation(len(ids))[:each]
-        found += [ids[pick] for pick in sorted(picks)]
-    return found
+        classes += [ids[pick] for pick in sorted(picks)]
+    return classes
 
 
 def row_title(report: dict, place: int) -> str:
-    """`few: zinc`."""
+    """The title of a row, as `few: zinc`."""
     group = next(name for name in GROUPS if place in report["groups"]["test"][name])
     return f"{group}: {style.printable(report['classes'][place], place)}"

@@ -14,7 +14,7 @@ SCORE = "accuracy/all"
 
 
 def score_bars(root: Path, spec: dict) -> Figure:
-    """A group of bars for each data set; means over seeds with one SD."""
+    """A group of bars for each data set: means over seeds, with error bars of one SD."""
     reports = records.reports(root, spec)
     _, table, _ = records.taken(root, spec)
     score = spec.get("score", SCORE)

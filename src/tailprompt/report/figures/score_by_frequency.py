@@ -1,4 +1,4 @@
-"""A score of each class against how often training saw it, for several methods."""
+"""The score of each class against its number of training examples, for several methods."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def binned(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def finish(axes: Axes, report: dict, title: str) -> None:
-    """Scales and words of a panel."""
+    """Set the scales and titles of a panel."""
     style.counts(axes.xaxis)
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))

@@ -1,4 +1,4 @@
-"""A test score against the number of training examples, a line a method (PPT Figure 4)."""
+"""A test score against the number of training examples, with a line for each method (PPT Figure 4)."""
 
 from __future__ import annotations
 

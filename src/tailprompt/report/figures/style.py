@@ -1,4 +1,4 @@
-"""How our figures look: colours that the colour-blind tell apart, marks that survive a grey printer."""
+"""The style of figures: colours that colour-blind readers can distinguish, and marks that work in grey."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # n
 from tailprompt.errors import BadInput  # noqa: E402
 from tailprompt.report.sheet import greek  # noqa: E402
 
-WIDTH = 6.3  # inches: the text of an A4 page
-HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange; darker and lighter in grey, too
+WIDTH = 6.3  # inches, the text width of an A4 page
+HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange, which differ in grey too
 INK, FAINT = "#222222", "#999999"
-# Okabe and Ito (2008), without yellow and black, each with a line and a mark of its own.
+# Okabe and Ito's colours (2008) without yellow and black, each with its own line and mark
 LINES = [
     {"color": "#0072B2", "dashes": "", "marker": "o"},
     {"color": "#D55E00", "dashes": (3.7, 1.6), "marker": "s"},
@@ -29,9 +29,16 @@ LINES = [
     {"color": "#E69F00", "dashes": (5, 1), "marker": "v"},
     {"color": "#56B4E9", "dashes": (3, 1, 1, 1, 1, 1), "marker": "P"},
 ]
-HATCHES = ("", "/////", ".....", "xxxxx", "-----", "|||||")  # of areas: in grey, two of the colours are alike
+HATCHES = (
+    "",
+    "/////",
+    ".....",
+    "xxxxx",
+    "-----",
+    "|||||",
+)  # of areas, because two of the colours look alike in grey
 SETTINGS = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so it is the same everywhere
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.spines.top": False,
@@ -41,14 +48,14 @@ SETTINGS = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "legend.frameon": False,
-    "pdf.fonttype": 42,  # fonts go in whole, as TrueType
+    "pdf.fonttype": 42,  # embeds whole fonts as TrueType
     "figure.constrained_layout.use": True,
     "hatch.linewidth": 0.4,
 }
 
 
 def panels(count: int, across: int, height: float, **shared) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels, at most `across` in a row, rows about even, each `height` inches high."""
+    """A figure with `count` panels, at most `across` in a row, in even rows of `height` inches."""
     rows = max(1, math.ceil(count / across))
     columns = max(1, math.ceil(count / rows))
     width = WIDTH if columns > 1 else WIDTH * 0.75
@@ -82,7 +89,7 @@ def looks(titles: Iterable[str], *, marks: bool = False, dashes: bool = False) -
 
 
 def counts(axis: Axis) -> None:
-    """Numbers of examples on a log axis, written out: 1, 3, 10, 30, ... 1,000."""
+    """Show numbers of examples on a log axis, written out: 1, 3, 10, 30, ... 1,000."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_major_locator(LogLocator(10, subs=(1, 3)))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -104,16 +111,16 @@ def legend(figure: Figure) -> None:
 
 
 def printable(name: str, place: int) -> str:
-    """A class's name if the font can print it, else its id: no boxes in place of Chinese."""
+    """The name of a class if the font can print it, otherwise its id, as the font has no Chinese."""
     return name if all(ord(letter) < 0x2E80 for letter in name) else f"class {place}"
 
 
 def title(text: str) -> str:
-    """A method's or data set's title for a figure."""
+    """The title of a method or data set for a figure."""
     return printable(greek(text), 0)
 
 
 def empty(axes: Axes, words: str = "not run") -> None:
-    """A panel that has nothing to show says so."""
+    """Say in a panel that it has nothing to show."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
     axes.tick_params(bottom=False, labelbottom=False)

@@ -1,4 +1,4 @@
-"""Lengths of the vectors that score the classes, by class frequency (GLEE Figure 3)."""
+"""The norms of the class vectors by class frequency (GLEE Figure 3)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tailprompt.report.figures import style
 
 
 def weight_norms(root: Path, spec: dict) -> Figure:
-    """A panel for each data set and method, all on one scale when `normalised`."""
-    found = records.runs(root, spec)
+    """A panel for each data set and method, all on one scale if `normalised`."""
+    runs = records.runs(root, spec)
     reports = records.reports(root, spec)
     cells = [(dataset, method) for dataset in reports for method in spec["methods"]]
     figure, axes = style.panels(len(cells), 4, 1.45, sharey=bool(spec.get("normalised")))
     for panel, (dataset, method) in zip(axes, cells, strict=True):
-        runs = found[(found.dataset == dataset) & (found.method == method["name"]) & found.there]
-        curve(panel, runs, reports[dataset], normalised=spec.get("normalised", False))
+        here = runs[(runs.dataset == dataset) & (runs.method == method["name"]) & runs.there]
+        curve(panel, here, reports[dataset], normalised=spec.get("normalised", False))
         name = f"{reports[dataset]['title']}: " if len(reports) > 1 else ""
         panel.set_title(style.title(name + method["title"]), fontsize=6.5)
     figure.supxlabel("class, from the most to the least frequent in training", fontsize=7.5)
@@ -31,7 +31,7 @@ def weight_norms(root: Path, spec: dict) -> Figure:
 
 
 def curve(axes: Axes, runs: pd.DataFrame, report: dict, *, normalised: bool) -> None:
-    """Classes as dots (mean over seeds), their running mean as a line, and the slope against frequency."""
+    """Dots for classes (mean over seeds), a line for their running mean, and the slope against frequency."""
     if runs.empty:
         style.empty(axes)
         return

@@ -1,1 +1,1 @@
-"""Kinds of tables: (root, spec) in; every number, a sheet for LaTeX and one for Markdown out."""
+"""Kinds of tables: (root, spec) -> every number, a sheet for LaTeX and HTML, and a sheet for Markdown."""

@@ -1,4 +1,4 @@
-"""A paper's claims judged from our runs: its effect, ours with an interval, and a verdict."""
+"""The claims of a paper tested on our runs: its effect, ours with an interval, and a verdict."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap, records, separability
-from tailprompt.report import verdicts as judge
+from tailprompt.report import bootstrap, records, separability, verdicts
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 from tailprompt.report.tables.feature_statistics import beside_each
 from tailprompt.tasks.registry import recorded
@@ -37,38 +36,36 @@ NOT_RUN = "not run"
 
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
-    """A row for each claim over all data sets and on each; Holm's correction over the former."""
-    found, _, _ = records.taken(root, spec)
+    """A row for each claim over all data sets, with Holm's correction, and a row on each data set."""
+    runs, _, _ = records.taken(root, spec)
     reports = records.reports(root, spec)
-    evidence = {
-        dataset: gather(found[found.dataset == dataset], spec, reports[dataset]) for dataset in reports
-    }
+    evidence = {dataset: gather(runs[runs.dataset == dataset], spec, reports[dataset]) for dataset in reports}
     printed = records.reported(spec["paper"])
     rows = [row for claim in spec["claims"] for row in judged(claim, evidence, reports, printed)]
     long = pd.DataFrame(rows)
     overall = (long.dataset == ALL) & long.p.notna()
-    long.loc[overall, "p_holm"] = judge.holm(long.p[overall].tolist())
-    decided = [judge.verdict(row.p_holm, row.speaks_for) for row in long[overall].itertuples()]
+    long.loc[overall, "p_holm"] = verdicts.holm(long.p[overall].tolist())
+    decided = [verdicts.verdict(row.p_holm, row.speaks_for) for row in long[overall].itertuples()]
     long.loc[overall, "verdict"] = decided
     long = long.drop(columns="speaks_for")
-    made = layout(long, spec, reports, [*chosen(spec), *records.mixtures(found)])
-    return long, made, made
+    sheet = layout(long, spec, reports, [*chosen(spec), *records.mixtures(runs)])
+    return long, sheet, sheet
 
 
-def gather(found: pd.DataFrame, spec: dict, report: dict) -> dict:
-    """What claims on one data set need, by kind: values of (method, seed) in every draw, or of each class."""
+def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
+    """What the claims on one data set need: values of each (method, seed) in every draw, or of each class."""
     here = [claim for claim in spec["claims"] if report["dataset"] in claim["datasets"]]
     about = {kind: [claim for claim in here if kind_of(claim) == kind] for kind in STATISTICS}
     scored = about["score"] + about["seed_spread"]
     names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     random = bootstrap.stream(report["dataset"])
     task, groups = recorded(report), records.groups(report)
-    added = records.statistics(found, report) if names else {}
+    added = records.statistics(runs, report) if names else {}
     drawn = bootstrap.replicates(task, names, groups, added, random)
     return {
         "drawn": drawn,
-        "norms": {run: records.norms(folder) for run, folder in compared(found, about["norm_slope"])},
-        "features": features(found, about["separability"], report, random),
+        "norms": {run: records.norms(folder) for run, folder in compared(runs, about["norm_slope"])},
+        "features": features(runs, about["separability"], report, random),
         "train": np.asarray(report["counts"]["train"]),
     }
 
@@ -78,73 +75,73 @@ def kind_of(claim: dict) -> str:
     return claim.get("statistic", "score")
 
 
-def compared(found: pd.DataFrame, claims: list[dict]) -> list[tuple[tuple[str, int], Path]]:
-    """((method, seed), folder) of the runs that are there and that these claims compare."""
+def compared(runs: pd.DataFrame, claims: list[dict]) -> list[tuple[tuple[str, int], Path]]:
+    """((method, seed), folder) of the existing runs that these claims compare."""
     methods = {claim[key] for claim in claims for key in ("method", "than")}
-    here = found[found.there & found.method.isin(methods)]
+    here = runs[runs.there & runs.method.isin(methods)]
     return [((run.method, run.seed), run.folder) for run in here.itertuples()]
 
 
 def features(
-    found: pd.DataFrame, claims: list[dict], report: dict, random: np.random.Generator
+    runs: pd.DataFrame, claims: list[dict], report: dict, random: np.random.Generator
 ) -> dict[tuple[str, int], dict[str, np.ndarray]]:
-    """By run, each statistic of its features that claims name, in every draw of test examples or classes."""
+    """Run -> each statistic that claims name, of its features, in every draw of test examples or classes."""
     names = sorted({claim["metric"] for claim in claims})
-    runs = compared(found, claims)
-    if not runs:
+    pairs = compared(runs, claims)
+    if not pairs:
         return {}
     examples, classes = (
         bootstrap.times(size, bootstrap.DRAWS, random)
         for size in (report["rows"]["test"], len(report["classes"]))
     )
     measured = {}
-    for run, folder in runs:
+    for run, folder in pairs:
         splits = records.vectors(folder)
         measured[run] = separability.statistics(names, splits["train"], splits["test"], examples, classes)
     return measured
 
 
-def measured(claim: dict, evidence: dict, random: np.random.Generator) -> judge.Effect | None:
-    """The effect of a claim on one data set; None where no seed has both methods."""
+def measured(claim: dict, evidence: dict, random: np.random.Generator) -> verdicts.Effect | None:
+    """The effect of a claim on one data set; None if no seed has both methods."""
     source, pick, effect = named(STATISTICS, kind_of(claim), "statistic of a claim")
     both = pair(evidence[source], claim, partial(pick, claim))
     return effect(*both, random, evidence["train"]) if both else None
 
 
 def pair(kept: dict, claim: dict, pick: Callable) -> list[np.ndarray]:
-    """`[seeds, ...]` of both methods on the seeds that both have."""
+    """The values `[seeds, ...]` of both methods on the seeds that both have; [] if there are none."""
     method, than = claim["method"], claim["than"]
     seeds = sorted(seed for name, seed in kept if name == method and (than, seed) in kept)
     return [np.array([pick(kept[name, seed]) for seed in seeds]) for name in (method, than)] if seeds else []
 
 
 def drawn_score(claim: dict, scores: dict[str, np.ndarray]) -> np.ndarray:
-    """A run's score in every draw, or how far it goes beyond another of its scores."""
+    """The score of a run in every draw, or its difference from another score of the run (`beyond`)."""
     return scores[claim["metric"]] - (scores[claim["beyond"]] if "beyond" in claim else 0)
 
 
 def features_apart(claim: dict, statistics: dict[str, np.ndarray]) -> np.ndarray:
-    """How well a run's features tell classes apart in every draw: points of K-NN, else distances."""
+    """How well the features of a run separate classes in every draw: points for K-NN, else distances."""
     return statistics[claim["metric"]] * (100 if unit(claim) == "points" else 1)
 
 
 def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) -> list[dict]:
-    """Rows of one claim: over all its data sets, then on each."""
+    """The rows of one claim: over all its data sets, then on each."""
     effects = {
         name: measured(claim, evidence[name], bootstrap.stream(name, claim["id"]))
         for name in claim["datasets"]
     }
     effects = {dataset: effect for dataset, effect in effects.items() if effect is not None}
-    theirs = printed_effects(claim, printed)
-    mean = float(np.mean(list(theirs.values()))) if theirs else np.nan
-    rows = [row(claim, ALL, judge.over_all(list(effects.values())) if effects else None, mean)]
+    printed_effect = printed_effects(claim, printed)
+    mean = float(np.mean(list(printed_effect.values()))) if printed_effect else np.nan
+    rows = [row(claim, ALL, verdicts.over_all(list(effects.values())) if effects else None, mean)]
     return rows + [
-        row(claim, name, effect, theirs.get(records.printed_name(reports[name]), np.nan))
+        row(claim, name, effect, printed_effect.get(records.printed_name(reports[name]), np.nan))
         for name, effect in effects.items()
     ]
 
 
-def row(claim: dict, dataset: str, effect: judge.Effect | None, reported: float) -> dict:
+def row(claim: dict, dataset: str, effect: verdicts.Effect | None, reported: float) -> dict:
     """One line of the long table."""
     keys = ("id", "says", "section", "method", "than", "metric", "beyond", "direction", "margin")
     line = {key: claim.get(key) for key in keys}
@@ -152,9 +149,9 @@ def row(claim: dict, dataset: str, effect: judge.Effect | None, reported: float)
     if effect is None:
         return line | {"p": np.nan, "speaks_for": False, "seeds": 0, "verdict": NOT_RUN}
     low, high = bootstrap.interval(effect.draws)
-    p, speaks_for = judge.decide(claim["direction"], effect.draws, claim.get("margin", 0.0))
+    p, speaks_for = verdicts.decide(claim["direction"], effect.draws, claim.get("margin", 0.0))
     line |= {"ours": effect.value, "low": low, "high": high, "p": p, "speaks_for": speaks_for}
-    return line | {"seeds": effect.seeds, "verdict": judge.verdict(p, speaks_for)}
+    return line | {"seeds": effect.seeds, "verdict": verdicts.verdict(p, speaks_for)}
 
 
 def unit(claim: dict) -> str:
@@ -169,7 +166,7 @@ def unit(claim: dict) -> str:
 
 
 def printed_effects(claim: dict, printed: pd.DataFrame) -> dict[str, float]:
-    """The paper's own effect by data set, from the table the claim names."""
+    """The paper's own effect by data set, from the table that the claim names."""
     column = {"score": "value", "seed_spread": "spread", "separability": "value"}.get(kind_of(claim))
     if column is None:
         return {}
@@ -182,7 +179,7 @@ def printed_effects(claim: dict, printed: pd.DataFrame) -> dict[str, float]:
 
 
 def printed_of(rows: pd.DataFrame, claim: dict, column: str) -> pd.Series:
-    """What the paper prints of one method for a claim, by data set."""
+    """What the paper prints for one method of a claim, by data set."""
     metric, beyond = (
         rows[rows.metric == name].set_index("dataset")[column]
         for name in (claim["metric"], claim.get("beyond"))
@@ -191,7 +188,7 @@ def printed_of(rows: pd.DataFrame, claim: dict, column: str) -> pd.Series:
 
 
 def chosen(spec: dict) -> list[str]:
-    """What was chosen on dev before anything was compared."""
+    """A sentence about what was chosen on dev before anything was compared."""
     if "choose" not in spec:
         return []
     over, by = spec["choose"]["over"], spec["choose"]["by"]
@@ -199,7 +196,7 @@ def chosen(spec: dict) -> list[str]:
 
 
 def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -> Sheet:
-    """One row a claim; the verdicts on single data sets stand at its right when there are several."""
+    """A row for each claim; if there are several data sets, the verdicts on each are at its right."""
     several = list(reports) if len(reports) > 1 else []
     heads = ["Claim", "Section", "Unit", "reported", "ours", "95% interval", "p (Holm)", "seeds", "Verdict"]
     groups = [("", 3), ("Effect", 3), ("", 3)] + ([("Verdict on", len(several))] if several else [])
@@ -230,7 +227,7 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, mixtures: list[str]) -
 
 
 def places(one: pd.Series) -> int:
-    """Decimals of an effect: one for points, three for ratios, two else."""
+    """The decimals of an effect: one for points, three for ratios, two otherwise."""
     return {"points": 1, "ratio": 3}.get(one.unit, 2)
 
 
@@ -242,7 +239,7 @@ def span(one: pd.Series) -> str:
 
 
 def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
-    """How the verdicts come about, and why to be careful."""
+    """Notes on how the verdicts are reached, and why to read them with care."""
     seeds = long.seeds[long.seeds > 0]
     meanings = [words for name, words in MEANING.items() if name in set(long.unit)]
     margins = [
@@ -262,17 +259,21 @@ def remarks(long: pd.DataFrame, spec: dict, mixtures: list[str]) -> list[str]:
     ]
 
 
-STATISTICS = {  # evidence, what a claim takes of each run's, and the effect of both methods' `[seeds, ...]`
-    "score": ("drawn", drawn_score, lambda a, b, random, _: judge.score(a.T, b.T, random)),
+STATISTICS = {  # key of the evidence, (claim, a run's evidence) -> values, and the effect of both methods
+    "score": ("drawn", drawn_score, lambda a, b, random, _: verdicts.score(a.T, b.T, random)),
     "seed_spread": (
         "drawn",
         lambda claim, scores: scores[claim["metric"]][0],
-        lambda a, b, random, _: judge.seed_spread(a, b, bootstrap.DRAWS, random),
+        lambda a, b, random, _: verdicts.seed_spread(a, b, bootstrap.DRAWS, random),
     ),
     "norm_slope": (
         "norms",
         lambda _, norms: norms,
-        lambda a, b, random, train: judge.norm_slope(a, b, train, bootstrap.DRAWS, random),
+        lambda a, b, random, train: verdicts.norm_slope(a, b, train, bootstrap.DRAWS, random),
     ),
-    "separability": ("features", features_apart, lambda a, b, random, _: judge.difference(a.T, b.T, random)),
+    "separability": (
+        "features",
+        features_apart,
+        lambda a, b, random, _: verdicts.difference(a.T, b.T, random),
+    ),
 }

@@ -1,4 +1,4 @@
-"""Methods against each other: gains with intervals, paired by seed and test example, and which one wins."""
+"""Comparison of methods: gains with intervals, paired by seed and test example, and the winner."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailprompt.report.verdicts import ALPHA
 from tailprompt.tasks.registry import recorded
 
 
-def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
-    """(gain, low, high, p) by (dataset, method, metric), in points, on one data set."""
-    added = records.statistics(found, report)
+def gains(runs: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
+    """(dataset, method, metric) -> (gain over `first`, low, high, p) on one data set, in points."""
+    added = records.statistics(runs, report)
     random = bootstrap.stream(report["dataset"])
     drawn = bootstrap.replicates(recorded(report), names, records.groups(report), added, random)
     results = {}
@@ -23,23 +23,24 @@ def gains(found: pd.DataFrame, first: str, names: list[str], report: dict) -> di
             ours, base = (np.stack([drawn[m, seed][metric] for seed in seeds], 1) for m in (method, first))
             draws = 100 * bootstrap.difference(ours[1:], base[1:], random)
             gain = 100 * float((ours[0] - base[0]).mean())
-            key = (found.dataset.iloc[0], method, metric)
+            key = (runs.dataset.iloc[0], method, metric)
             results[key] = (gain, *bootstrap.interval(draws), bootstrap.two_sided(draws))
     return results
 
 
-def winners(table: pd.DataFrame, found: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
-    """A sentence for each data set: the best method by the score `winner`, and its lead over the next.
+def winners(table: pd.DataFrame, runs: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """A sentence for each data set about the best method by the score `winner`, and its lead over the next.
 
-    Dev ranks, so that the lead on test is that of two methods chosen beforehand, not the luck of a maximum.
+    The methods are ranked on dev. Their lead on test is thus between two methods chosen beforehand, and not
+    a lucky maximum.
     """
     if "winner" not in spec:
         return []
-    return [winner(table, found[found.dataset == name], spec, report) for name, report in reports.items()]
+    return [winner(table, runs[runs.dataset == name], spec, report) for name, report in reports.items()]
 
 
-def winner(table: pd.DataFrame, found: pd.DataFrame, spec: dict, report: dict) -> str:
-    """The sentence of one data set; methods that lack seeds others have are not ranked."""
+def winner(table: pd.DataFrame, runs: pd.DataFrame, spec: dict, report: dict) -> str:
+    """The sentence about one data set; methods that lack seeds of others are not ranked."""
     score, dataset = spec["winner"], report["dataset"]
     part = table[(table.dataset == dataset) & (table.score == score)]
     means = part.groupby(["split", "method"]).value.agg(["mean", "count"])
@@ -48,7 +49,7 @@ def winner(table: pd.DataFrame, found: pd.DataFrame, spec: dict, report: dict) -
     if len(ranked) < 2:
         return f"Which method wins on {report['title']} is open: fewer than two have been run with all seeds."
     first, second = ranked.index[:2]
-    pair = found[found.method.isin([first, second])]
+    pair = runs[runs.method.isin([first, second])]
     gain, low, high, p = gains(pair, second, [score], report)[dataset, first, score]
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     if p < ALPHA and gain > 0:

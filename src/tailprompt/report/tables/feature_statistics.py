@@ -1,4 +1,4 @@
-"""How well the features of each method tell classes apart (LPT Tables 2, 10 and 13)."""
+"""How well the features of each method separate classes (LPT Tables 2, 10 and 13)."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ READING = (
 
 
 def feature_statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
-    """Mean and SD over seeds of each statistic; K-NN in points."""
-    found, reports = records.runs(root, spec), records.reports(root, spec)
-    each = [measured(found[found.dataset == name], spec["separability"], reports[name]) for name in reports]
+    """The mean and SD over seeds of each statistic; K-NN is in points."""
+    runs, reports = records.runs(root, spec), records.reports(root, spec)
+    each = [measured(runs[runs.dataset == name], spec["separability"], reports[name]) for name in reports]
     long = pd.concat(each, ignore_index=True)
     printed = beside_each(records.reported(spec["paper"]), spec["separability"])
     long = with_reported(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported, p=np.nan)
     titles = {name: report["title"] for name, report in reports.items()}
     measures = {name: measure(name) for name in spec["separability"]}
-    notes = [origin(found, spec), READING, *absent(found, reports, spec), *data_notes(reports)]
+    notes = [origin(runs, spec), READING, *absent(runs, reports, spec), *data_notes(reports)]
     sheet = layout(
         long,
         measures,
         titles,
         spec,
-        [*notes, *printed_notes(long, spec), *records.mixtures(found)],
+        [*notes, *printed_notes(long, spec), *records.mixtures(runs)],
         "dataset",
     )
     return long, sheet, sheet
 
 
 def measure(name: str) -> Measure:
-    """How a statistic's column is shown."""
+    """How the column of a statistic is shown."""
     return MEASURES.get(name) or Measure(f"{name.removeprefix(separability.KNN)}-NN accuracy")
 
 
-def measured(found: pd.DataFrame, names: list[str], report: dict) -> pd.DataFrame:
-    """A row for each method and statistic on one data set: mean, spread and n over the seeds there."""
+def measured(runs: pd.DataFrame, names: list[str], report: dict) -> pd.DataFrame:
+    """A row for each method and statistic on one data set: mean, spread and n over the existing seeds."""
     rows = []
-    for method, part in found.groupby("method", sort=False):
+    for method, part in runs.groupby("method", sort=False):
         seeds = [of_run(folder, names, len(report["classes"])) for folder in part[part.there].folder]
         for name in names:
             values = [values[name] for values in seeds]
@@ -67,16 +67,16 @@ def measured(found: pd.DataFrame, names: list[str], report: dict) -> pd.DataFram
 
 
 def of_run(folder: Path, names: list[str], classes: int) -> dict[str, float]:
-    """The statistics of one run, K-NN in points."""
+    """The statistics of one run; K-NN is in points."""
     splits = records.vectors(folder)
     once = np.ones((1, len(splits["test"][1]))), np.ones((1, classes))
-    found = separability.statistics(names, splits["train"], splits["test"], *once)
+    values = separability.statistics(names, splits["train"], splits["test"], *once)
     units = {name: 100 if name.startswith(separability.KNN) else 1 for name in names}
-    return {name: units[name] * float(found[name][0]) for name in names}
+    return {name: units[name] * float(values[name][0]) for name in names}
 
 
 def beside_each(printed: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The printed numbers with those of K-NN under the name of each K, as the paper states none."""
+    """The printed numbers, with those of K-NN repeated for each K because the paper states no K."""
     unstated = printed[printed.metric == separability.KNN.rstrip("/")]
     numbers = [name for name in names if name.startswith(separability.KNN)]
     return pd.concat([printed, *(unstated.assign(metric=name) for name in numbers)], ignore_index=True)

@@ -1,7 +1,7 @@
-"""Methods in rows, reported beside ours: the sheet of every table that compares methods on data sets.
+"""The sheet of every table that compares methods on data sets: methods in rows, reported beside ours.
 
-`long` has a row for each dataset, metric and method with ours, spread, n, p, reported, reported_spread and
-difference.
+`long` has a row for each dataset, metric and method, with the columns ours, spread, n, p, reported,
+reported_spread and difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 
 @dataclass(frozen=True)
 class Measure:
-    """How a column is shown: its title, decimals (more where the paper prints more), what is best if any."""
+    """How a column is shown: its title, its decimals (more if the paper prints more), and what is best."""
 
     title: str
     places: int = 1
@@ -30,9 +30,9 @@ def layout(
     notes: list[str],
     outer: str,
 ) -> Sheet:
-    """Blocks of rows by `outer`, groups of columns by the other of metric and dataset.
+    """A sheet with blocks of rows by `outer` and groups of columns by the other of metric and dataset.
 
-    titles: of the data sets, by name.
+    titles: titles of the data sets by name.
     """
     inner = {"metric": "dataset", "dataset": "metric"}[outer]
     named = {"dataset": titles, "metric": {name: measure.title for name, measure in measures.items()}}
@@ -63,13 +63,13 @@ def layout(
 
 
 def columns(part: pd.DataFrame, outer: str) -> list[str]:
-    """Heads under one data set or metric: those of the paper only where it prints something there."""
+    """The heads under one data set or metric; `reported` and `diff.` only if the paper prints a number."""
     both = part.reported.notna().any()
     return (["reported", "ours", "diff."] if both else ["ours"]) + (["n"] if outer == "metric" else [])
 
 
 def look(part: pd.DataFrame, measure: Measure) -> tuple[int, dict[str, float]]:
-    """Decimals of one metric on one data set, and its best number reported and of ours."""
+    """The decimals of one metric on one data set, and the best number, reported and ours."""
     printed = [str(value).partition(".")[2] for value in part.reported.dropna()]
     places = max([measure.places, *(len(decimals) for decimals in printed if decimals != "0")])
     best = {name: part[name].agg(measure.best) if measure.best else None for name in ("reported", "ours")}
@@ -77,12 +77,12 @@ def look(part: pd.DataFrame, measure: Measure) -> tuple[int, dict[str, float]]:
 
 
 def numbers(one, places: int, best: dict[str, float | None], heads: list[str]) -> list[Cell]:
-    """The cells of one method under those heads."""
+    """The cells of one method under `heads`."""
     winner = {
         name: value is not None and round(getattr(one, name), places) == round(value, places)
         for name, value in best.items()
     }
-    made = {
+    by_head = {
         "reported": Cell(
             number(one.reported, places), number(one.reported_spread, places), best=winner["reported"]
         ),
@@ -95,4 +95,4 @@ def numbers(one, places: int, best: dict[str, float | None], heads: list[str]) -
         "diff.": Cell(number(one.difference, places, signed=True)),
         "n": Cell(number(one.n or None, 0)),
     }
-    return [made[head] for head in heads]
+    return [by_head[head] for head in heads]

@@ -1,4 +1,4 @@
-"""What must be said under a table of scores so that nobody misreads it."""
+"""The notes under a table of scores, which keep readers from misreading it."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from tailprompt.report import records
 from tailprompt.report.sheet import greek
 
 
-def remarks(found: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
-    """Where the numbers come from, how to read the marks, what is missing, chosen, rebuilt or mixed."""
+def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
+    """Notes on the origin of the numbers, the marks, missing runs, choices, rebuilt data and mixed runs."""
     return [
-        origin(found, spec),
+        origin(runs, spec),
         *legend(long, spec),
-        *absent(found, reports, spec),
+        *absent(runs, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
         *diluted(long, spec, reports),
         *printed_notes(long, spec),
-        *records.mixtures(found),
+        *records.mixtures(runs),
     ]
 
 
-def origin(found: pd.DataFrame, spec: dict) -> str:
-    """The backbones, scale and seeds of our numbers."""
-    backbones = ", ".join(dict.fromkeys(found.backbone)) or "none"
-    alone = len(spec["seeds"]) == 1 or found[found.there].seed.nunique() == 1
+def origin(runs: pd.DataFrame, spec: dict) -> str:
+    """A sentence with the backbones, scale and seeds of our numbers."""
+    backbones = ", ".join(dict.fromkeys(runs.backbone)) or "none"
+    alone = len(spec["seeds"]) == 1 or runs[runs.there].seed.nunique() == 1
     each = "one run each, of unknown spread over seeds" if alone else "mean with SD over n seeds"
     seeds = f"{'seed' if len(spec['seeds']) == 1 else 'seeds'} {', '.join(map(str, spec['seeds']))}"
     return f"Ours: {backbones} at scale {spec['scale']}, {seeds}; points, {each}."
 
 
 def printed_notes(long: pd.DataFrame, spec: dict) -> list[str]:
-    """What the block says of the printed numbers, where there are any."""
+    """The block's notes on the printed numbers, if there are any."""
     return spec.get("notes", []) if long.reported.notna().any() else []
 
 
 def data_notes(reports: dict) -> list[str]:
-    """What the rows of the data sets say of them, once for all the cuts of one."""
+    """The notes in the rows of the data sets, once for all cuts of a data set."""
     noted = {row["of"]: row["note"] for row in reports.values() if row.get("note")}
     return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
 
 
 def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
-    """Accuracy with the images of classes that the training set lacks in the denominator, too."""
+    """Accuracy if images of classes that the training set lacks are counted as wrong."""
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     lines = []
     for dataset, report in reports.items():
-        judged, left = report["rows"]["test"], report.get("left_out", 0)
+        scored, left = report["rows"]["test"], report.get("left_out", 0)
         here = long[(long.dataset == dataset) & (long.metric == "accuracy/all") & long.ours.notna()]
         values = [
-            f"{titles[row.method]} {row.ours * judged / (judged + left):.1f}" for row in here.itertuples()
+            f"{titles[row.method]} {row.ours * scored / (scored + left):.1f}" for row in here.itertuples()
         ]
         if "trained_on" in report and left and values:
             lines.append(
@@ -63,7 +63,7 @@ def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
 
 
 def legend(long: pd.DataFrame, spec: dict) -> list[str]:
-    """How to read bold and stars, where there are any."""
+    """How to read bold numbers and stars, if there are any."""
     lines = []
     if long.ours.notna().any():
         lines.append("In bold: the best of a column.")
@@ -76,22 +76,22 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
     return lines
 
 
-def absent(found: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
-    """Which runs have not been made."""
-    gone = found[~found.there]
-    if len(gone) == len(found) and len(found):
+def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs are missing."""
+    gone = runs[~runs.there]
+    if len(gone) == len(runs) and len(runs):
         return ["None of these runs has been made at this scale yet."]
     titles = {method["name"]: method["title"] for method in spec["methods"]}
     lines = []
     for dataset, part in gone.groupby("dataset", sort=False):
         seeds = part.groupby("method", sort=False).seed.agg(lambda values: ", ".join(map(str, values)))
-        runs = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
-        lines.append(f"Missing on {reports[dataset]['title']}: {runs}.")
+        missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
+        lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
 
 
 def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
-    """Which methods chose their step on the scored split, as some papers did."""
+    """Which methods selected their step on test, as some papers did."""
     titles = {method["name"]: method["title"] for method in spec["methods"]}
     methods = long[long.selection_split.fillna("").str.contains("test")].method.unique()
     return (
@@ -102,7 +102,7 @@ def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
 
 
 def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
-    """The value chosen on dev for each method and data set, and on which score."""
+    """The value that was chosen on dev for each method and data set, and by which score."""
     if not chosen:
         return []
     key, by = spec["choose"]["over"], spec["choose"]["by"]

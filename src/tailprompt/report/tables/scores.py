@@ -31,21 +31,21 @@ TESTED = ("gain", "low", "high", "p")
 
 
 def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
-    """The table's numbers (points), laid out by metric for LaTeX and by data set for Markdown."""
-    found, table, chosen = records.taken(root, spec)
+    """The numbers of the table in points, and sheets by metric for LaTeX and by data set for Markdown."""
+    runs, table, chosen = records.taken(root, spec)
     reports, printed = records.reports(root, spec), records.reported(spec["paper"])
-    parts = [ours(table, found, spec)]
+    parts = [ours(table, runs, spec)]
     if "parameters" in spec:
-        parts.insert(0, counted(found, spec["parameters"]))
+        parts.insert(0, counted(runs, spec["parameters"]))
     long = with_reported(pd.concat(parts, ignore_index=True), printed, spec, reports)
-    long = with_comparison(long, found, spec, reports)
+    long = with_comparison(long, runs, spec, reports)
     if spec.get("average") and len(reports) > 1:
         long = pd.concat([long, average(long, spec, reports)], ignore_index=True)
     measures = {name: PARAMETERS[name] for name in long.metric.unique() if name in PARAMETERS}
     measures |= {name: Measure(metrics.title(name)) for name in spec["metrics"]}
     long, shown = with_others(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported)
-    notes = [*winners(table, found, spec, reports), *remarks(found, chosen, long, spec, reports)]
+    notes = [*winners(table, runs, spec, reports), *remarks(runs, chosen, long, spec, reports)]
     notes += [COUNTED] if "parameters" in spec else []
     names = {name: reports[name]["title"] if name in reports else "Average" for name in long.dataset.unique()}
     by_metric, by_dataset = (
@@ -54,12 +54,12 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     return long, by_metric if len(reports) > 1 else by_dataset, by_dataset
 
 
-def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
-    """A row for each data set, method and metric: mean, spread and n over the seeds that are there."""
+def ours(table: pd.DataFrame, runs: pd.DataFrame, spec: dict) -> pd.DataFrame:
+    """A row for each data set, method and metric: mean, spread and n over the existing seeds."""
     test = table[(table.split == "test") & table.value.notna()]
     values = test.groupby(["dataset", "method", "score"], sort=False).value.agg(list).to_dict()
     rows = []
-    for (dataset, method), part in found.groupby(["dataset", "method"], sort=False):
+    for (dataset, method), part in runs.groupby(["dataset", "method"], sort=False):
         missing = ",".join(str(seed) for seed in part[~part.there].seed)
         splits = {run.get("selection_split", "dev") for run in part[part.there].record}
         for metric in spec["metrics"]:
@@ -74,12 +74,12 @@ def ours(table: pd.DataFrame, found: pd.DataFrame, spec: dict) -> pd.DataFrame:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Sample standard deviation (n - 1 below), as in GLEE's subscripts; None for fewer than two values."""
+    """The sample standard deviation (n - 1), as in GLEE's subscripts; None for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
-    """Beside each number the printed one of its data set and method (an as-released row has its method's)."""
+    """Add to each row the printed number of its data set and method; an as-released row has its method's."""
     printed = printed[printed.table == spec.get("beside", spec["name"])][
         ["dataset", "method", "metric", "value", "spread", "page"]
     ]
@@ -94,12 +94,12 @@ def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports
     return merged.drop(columns=["key", "row"]).astype(types)
 
 
-def with_comparison(long: pd.DataFrame, found: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
-    """Gain over the table's first method on the seeds both have: points, 95% interval and p."""
+def with_comparison(long: pd.DataFrame, runs: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
+    """Add to each row the gain over the table's first method on common seeds: points, 95% interval and p."""
     first = spec["methods"][0]["name"] if spec["methods"] else None
     tested = {}
     for dataset, report in reports.items():
-        tested |= gains(found[found.dataset == dataset], first, spec["metrics"], report)
+        tested |= gains(runs[runs.dataset == dataset], first, spec["metrics"], report)
     keys = zip(long.dataset, long.method, long.metric, strict=True)
     values = pd.DataFrame([tested.get(key, (np.nan,) * 4) for key in keys], columns=TESTED, index=long.index)
     return pd.concat([long.assign(versus=first), values], axis=1)
@@ -108,13 +108,13 @@ def with_comparison(long: pd.DataFrame, found: pd.DataFrame, spec: dict, reports
 def with_others(
     long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports: dict
 ) -> tuple[pd.DataFrame, dict]:
-    """The table and its block with the printed rows of methods that are none of ours at the end."""
+    """The table and its block, with printed rows of methods that we do not run added at the end."""
     keys = {name: records.printed_name(reports[name]) if name in reports else name for name in long.dataset}
     here = printed[(printed.table == spec.get("beside", spec["name"])) & printed.dataset.isin(keys.values())]
-    found = [name for name in here.method.unique() if name in spec.get("others", {})]
-    if not found:
+    others = [name for name in here.method.unique() if name in spec.get("others", {})]
+    if not others:
         return long, spec
-    places = pd.MultiIndex.from_product([keys, found, long.metric.unique()], names=NAMES).to_frame(
+    places = pd.MultiIndex.from_product([keys, others, long.metric.unique()], names=NAMES).to_frame(
         index=False
     )
     rows = places.assign(key=places.dataset.map(keys), n=0).merge(
@@ -122,13 +122,13 @@ def with_others(
         on=["key", "method", "metric"],
         how="left",
     )
-    titles = [{"name": name, "title": spec["others"][name]} for name in found]
+    titles = [{"name": name, "title": spec["others"][name]} for name in others]
     both = pd.concat([long, rows.drop(columns="key")], ignore_index=True)
     return both, {**spec, "methods": spec["methods"] + titles}
 
 
 def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
-    """Means over data sets of methods run on all; the paper's beside them if the sets are its own."""
+    """Means over data sets of methods that ran on all; the paper's beside them if its sets are the same."""
     means = long.groupby(["method", "metric"], sort=False).agg(
         ours=("ours", lambda values: values.mean(skipna=False)), n=("n", "min")
     )

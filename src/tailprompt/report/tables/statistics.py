@@ -1,4 +1,4 @@
-"""Statistics of data sets beside the paper's (GLEE Tables 1 and 4)."""
+"""Statistics of data sets, ours beside the paper's (GLEE Tables 1 and 4)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
 
 
 def measured(report: dict) -> dict[str, float | None]:
-    """The statistics that a report of a data set holds."""
+    """The statistics in the report of a data set."""
     rows = {f"rows/{split}": report["rows"].get(split) for split in ("train", "dev", "test")}
     return rows | {
         "mean_length": report.get("mean_length"),
@@ -48,7 +48,7 @@ def measured(report: dict) -> dict[str, float | None]:
 
 
 def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
-    """One row a data set; two columns, reported and ours, where the paper prints anything."""
+    """A row for each data set; two columns, reported and ours, where the paper prints a number."""
     cells = long.set_index(["dataset", "metric"])
     both = {metric for metric, part in long.groupby("metric") if part.reported.notna().any()}
     there = {metric for metric, part in long.groupby("metric") if part.ours.notna().any()}
@@ -80,5 +80,5 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
 
 
 def differs(one: pd.Series, places: int) -> bool:
-    """Whether ours and the printed number are not the same as printed."""
+    """Whether our number differs from the reported one when both are rounded as printed."""
     return pd.notna(one.reported) and number(one.ours, places) != number(one.reported, places)
