@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from conftest import ROW
 
+from tailprompt.components.resolve import completed
 from tailprompt.data import table as data
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point

@@ -21,7 +21,7 @@ from tailprompt.data import download as sources
 from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, few, stage
-from tailprompt.gpus import free
+from tailprompt.gpus import DEVICE, SLOTS, free
 
 BATCH, LENGTH = 128, 256  # texts a batch; tokens a text, as in the released code
 

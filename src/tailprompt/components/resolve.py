@@ -108,8 +108,8 @@ def run_of(settings: dict) -> Run:
     """The typed run of settings that `flat` made; raises BadInput if one is missing or unknown."""
 
     def lookup(slot: str, key: str):
-        found = given_to(settings, slot, key)
-        if found is ABSENT:
+        value = given_to(settings, slot, key)
+        if value is ABSENT:
             raise BadInput(f"settings lack {key}")
         return value
 
