@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from functools import cache, partial
+from functools import cache
 
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
 from tailprompt.components.run import Run
@@ -97,11 +97,6 @@ def names(told: dict[tuple[str, str], object]) -> dict[tuple[str, str], str]:
 def given_to(settings: dict, slot: str, key: str):
     """What settings give a component's key, or ABSENT; slot.key speaks to one component, key to all."""
     return settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
-
-
-def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
-    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
-    return flat(composed(partial(given_to, given), reads=reads, trains=trains)[1])
 
 
 def run_of(settings: dict) -> Run:
