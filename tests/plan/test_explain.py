@@ -333,7 +333,7 @@ def test_alone_it_lists_every_setting_of_each_component_once_with_default_and_me
         ("head linear", "dropout", "0.1"),
         ("head predictor", "dropout", "0.0"),
         ("loss ldam", "margin", "0.5"),
-        ("every run", "head", "linear, predictor on images"),
+        ("every run", "head", "linear"),
         ("training", "batch", "must be given"),
         ("input plain, prompted, formatted", "max_length", "must be given"),
         ("training with input pixels", "flip", "true"),
