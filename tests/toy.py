@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
 from conftest import ROW
 
-from tailprompt.components.resolve import completed
+from tailprompt.components.resolve import composed, flat, given_to
 from tailprompt.data import table as data
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
@@ -69,6 +70,11 @@ def told(method: str, given: dict, *, reads: str, form: str = "ssc", trains: boo
     made = completed(merged, reads=reads, trains=trains)
     assert asked.keys() <= {name for key in made for name in (key, key.rpartition(".")[2])}, (asked, made)
     return made | {key: changes[key] for key in changes.keys() - asked.keys()}
+
+
+def completed(given: dict, *, reads: str, trains: bool = True) -> dict:
+    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
+    return flat(composed(partial(given_to, given), reads=reads, trains=trains)[1])
 
 
 def settings(method: str, **changes) -> dict:

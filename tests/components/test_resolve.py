@@ -9,11 +9,12 @@ import pytest
 import toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy import completed
 from two_dropouts import Clouded
 
 from tailprompt.components import resolve
 from tailprompt.components.declare import choice, component, every, key, settings_of
-from tailprompt.components.resolve import completed, composed, flat, made, names, options, run_of
+from tailprompt.components.resolve import composed, flat, made, names, options, run_of
 from tailprompt.components.run import Run
 from tailprompt.components.training import Training
 from tailprompt.errors import BadInput

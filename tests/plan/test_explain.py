@@ -328,24 +328,20 @@ def test_alone_it_lists_every_setting_of_each_component_once_with_default_and_me
 
 
 @pytest.mark.parametrize(
-    "reads, setting, line",
+    "reads, setting, default",
     [
-        ("head linear", "dropout", "0.1 of the features"),
-        ("loss ldam", "margin", "0.5 the largest margin, C"),
-        (
-            "every run",
-            "head",
-            "linear, predictor on images what makes class logits (linear, ",
-        ),
-        ("training", "batch", "must be given examples a step; dual sampling takes as many again"),
-        ("input plain, prompted, formatted", "max_length", "must be given tokens at most; the data set's"),
-        ("training with input pixels", "flip", "true mirror half of the images (LPT's code; "),
+        ("head linear", "dropout", "0.1"),
+        ("head predictor", "dropout", "0.0"),
+        ("loss ldam", "margin", "0.5"),
+        ("every run", "head", "linear"),
+        ("training", "batch", "must be given"),
+        ("input plain, prompted, formatted", "max_length", "must be given"),
+        ("training with input pixels", "flip", "true"),
     ],
 )
-def test_a_setting_is_listed_with_what_reads_it(monkeypatch, reads, setting, line):
-    monkeypatch.setenv("COLUMNS", "1000")
+def test_a_setting_is_listed_with_what_reads_it_and_its_default(reads, setting, default):
     (found,) = [rest for by, rest in rows(every_setting())[setting] if by == reads]
-    assert " ".join(found.split()).startswith(line)
+    assert re.split(r"  +", found)[0] == default
 
 
 @pytest.mark.parametrize("width", [80, 110, 200])
@@ -353,8 +349,8 @@ def test_meanings_are_wrapped_to_the_terminal(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = every_setting().splitlines()
     assert max(len(line) for line in lines if not line.startswith("read by")) <= width
-    assert len(lines) > len(documented())
-    assert " ".join(every_setting().split()).count("the dev score that picks the step") == 1 or width == 80
+    words = " ".join(" ".join(lines).split())
+    assert all(row["meaning"] in words for row in documented())
 
 
 def test_a_record_that_is_no_json_is_one_sentence(demo, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from functools import cache, partial
+from functools import cache
 
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
 from tailprompt.components.run import Run
@@ -97,11 +97,6 @@ def names(told: dict[tuple[str, str], object]) -> dict[tuple[str, str], str]:
 def given_to(settings: dict, slot: str, key: str):
     """What settings give a component's key, or ABSENT; slot.key speaks to one component, key to all."""
     return settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
-
-
-def completed(given: dict, *, reads: str, trains: bool = True) -> dict[str, object]:
-    """The settings of a run by what is given (key or slot.key) and by defaults, without what is not read."""
-    return flat(composed(partial(given_to, given), reads=reads, trains=trains)[1])
 
 
 def run_of(settings: dict) -> Run:
@@ -206,20 +201,18 @@ def documented() -> list[dict[str, str]]:
 
 
 def default_of(setting: Setting) -> str:
-    """A default as JSON; a choice may have another name for images."""
-    if setting.kind == "choice":
-        others = [f"{name} on {reads}s" for reads, name in setting.others.items()]
-        return ", ".join([setting.default, *others])
+    """A default as JSON, without quotes."""
     if setting.default is ABSENT:
         return ""
     return setting.default if isinstance(setting.default, str) else json.dumps(setting.default)
 
 
 def meaning_of(setting: Setting) -> str:
-    """What a setting means, and the words that it may have, unless its meaning names all of them."""
+    """What a setting means, another default that it has on images, and the words that it may have."""
+    others = "".join(f"; {name} on {reads}s" for reads, name in (setting.others or {}).items())
     words = [str(word) for word in setting.options or setting.schema.get("enum", ())]
-    named_so = all(word in setting.says for word in words)
-    return setting.says if named_so else f"{setting.says} ({', '.join(words)})"
+    said = all(word in setting.says for word in words)
+    return f"{setting.says}{others}" if said else f"{setting.says}{others} ({', '.join(words)})"
 
 
 def read_by(slot: str, owners: Iterable[str], when: dict, *, beside: bool = False) -> str:

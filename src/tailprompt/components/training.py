@@ -10,16 +10,16 @@ from tailprompt.components.losses import Loss, Sampler
 class Adamw:
     """AdamW (Loshchilov and Hutter 2019)."""
 
-    weight_decay: float = key(0.0, "apart from the gradient", minimum=0)
-    adam_eps: float = key(1e-8, "epsilon of the denominator", exclusiveMinimum=0)
+    weight_decay: float = key(0.0, "decoupled weight decay", minimum=0)
+    adam_eps: float = key(1e-8, "Adam's epsilon", exclusiveMinimum=0)
 
 
 @component("sgd")
 class Sgd:
     """Stochastic gradient descent with momentum."""
 
-    momentum: float = key(0.9, "of the gradient", minimum=0, exclusiveMaximum=1)
-    weight_decay: float = key(0.0, "added to the gradient", minimum=0)
+    momentum: float = key(0.9, "share of the last update that is kept", minimum=0, exclusiveMaximum=1)
+    weight_decay: float = key(0.0, "L2 penalty", minimum=0)
 
 
 @component("linear")
@@ -86,14 +86,14 @@ class Training:
 
     sampler: Sampler = choice("shuffled", "the order of an epoch")
     loss: Loss = choice("cross_entropy", "the loss of an example")
-    optimizer: Adamw | Sgd = choice("adamw", "what takes a step")
+    optimizer: Adamw | Sgd = choice("adamw", "the optimizer")
     schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot = choice(
         "linear", "the course of the learning rate after the warm-up"
     )
     lr: float = key(says="the highest learning rate", exclusiveMinimum=0)
-    warmup: float = key(0.0, "epochs in which it rises", minimum=0)
-    batch: int = key(says="examples a step; dual sampling takes as many again", minimum=1)
-    epochs: float = key(says="epochs at most", exclusiveMinimum=0)
+    warmup: float = key(0.0, "epochs in which the learning rate rises", minimum=0)
+    batch: int = key(says="examples a step; dual sampling takes twice as many", minimum=1)
+    epochs: float = key(says="most epochs of training", exclusiveMinimum=0)
     patience: float = key(says="epochs without a better dev score before training stops", minimum=0)
     evaluate_every: int = key(0, "steps between evaluations; 0 evaluates once an epoch", minimum=0)
     clip: float = key(0.0, "largest norm of the gradient; 0 does not clip", minimum=0)

@@ -155,7 +155,7 @@ def aligned(rows: list[tuple[str, ...]], *, width: int | None = None) -> list[li
     for *cells, last in rows:
         before = "".join(f"{cell:{size}}  " for cell, size in zip(cells, widths, strict=True))
         room = max(20, width - start - 2) if width else None
-        first, *more = (textwrap.wrap(last, room) if room else [last]) or [""]
+        first, *more = (textwrap.wrap(last, room, break_on_hyphens=False) if room else [last]) or [""]
         found.append([f"{before}{first}".rstrip(), *(" " * start + line for line in more)])
     return found
 
