@@ -27,7 +27,7 @@ from tailprompt.data.new_rows import columns_of, decoded, read
 from tailprompt.data.readers import PLACE, header
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, whole
-from tailprompt.gpus import free
+from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
@@ -175,25 +175,30 @@ def main() -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="rows to classify: csv, tsv, jsonl, parquet; of a run on images a folder of images, one image, "
-        "or such a file with a column of paths, which begin at its folder",
+        help="rows to classify as csv, tsv, jsonl or parquet; for a run on images a folder of images, one "
+        "image, or such a file with a column of paths relative to its folder",
     )
     parser.add_argument(
         "--out",
         type=Path,
-        help="file to write, in place of earlier predictions alone (default: FILE's name + .predictions.csv)",
+        help="file to write; may replace only earlier predictions (default: FILE's name + .predictions.csv)",
     )
-    parser.add_argument("--text", help="the column with the text (text)")
-    parser.add_argument("--pair", help="that with the second text, where the run's data had one (pair)")
+    parser.add_argument("--text", help="column with the text (default: text)")
+    parser.add_argument(
+        "--pair", help="column with the second text, if the run's data had one (default: pair)"
+    )
     parser.add_argument(
         "--choices",
         nargs="+",
         metavar="COLUMN",
-        help="that with lists of options, or a column for each option in order, where it had some (choices)",
+        help="column with lists of options, or a column for each option in order, if the run's data had "
+        "options (default: choices)",
     )
-    parser.add_argument("--path", help="the column with the images' paths (path)")
-    parser.add_argument("--encoding", default="utf-8-sig", help="of FILE, where it is text")
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--path", help="column with the paths of images (default: path)")
+    parser.add_argument(
+        "--encoding", default="utf-8-sig", help="encoding of FILE if it is text (default: utf-8)"
+    )
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     options = vars(parser.parse_args())
     out = options.pop("out") or beside(options["file"])
     replaced = out.exists()

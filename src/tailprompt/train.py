@@ -22,7 +22,7 @@ from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, class_words
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.files import keyed, read_json, sha256, write_json
-from tailprompt.gpus import free
+from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.model import backbones
@@ -190,15 +190,23 @@ def point_at(path: str) -> Point:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tailprompt.train", description="Train one run.")
-    parser.add_argument("--root", required=True, type=Path, help="results/<scale>")
-    parser.add_argument("--point", required=True, help="protocol/backbone/dataset/method/seed")
-    parser.add_argument("--asked", required=True, type=Path, help="JSON with its settings and backbone's row")
-    parser.add_argument("--start", type=Path, help="folder of the run to start from")
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--slots", type=int, default=1, help="runs that may share a card")
-    parser.add_argument("--cards", type=int, default=1, help="cards of a backbone with device_map")
-    parser.add_argument("--threads", type=int, default=1)
+    parser = argparse.ArgumentParser(prog="tailprompt train", description="Train one run.")
+    parser.add_argument("--root", required=True, type=Path, help="folder of a scale, results/<scale>")
+    parser.add_argument("--point", required=True, help="the run: protocol/backbone/dataset/method/seed")
+    parser.add_argument(
+        "--asked",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="what is asked of the run: results/<scale>/asked/<point>.json, which snakemake writes",
+    )
+    parser.add_argument("--start", type=Path, metavar="FOLDER", help="folder of the run to begin from")
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
+    parser.add_argument("--slots", type=int, default=1, help=SLOTS)
+    parser.add_argument(
+        "--cards", type=int, default=1, help="GPUs for a backbone with device_map (default: 1)"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")

@@ -1,4 +1,4 @@
-"""Many image files decoded side by side into one array."""
+"""Many image files decoded in parallel into one array."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tqdm import tqdm
 from tailprompt.data import listings, pictures
 from tailprompt.errors import BadInput, few
 
-TOGETHER = 4096  # images that wait for a thread
+TOGETHER = 4096  # images queued for the threads at a time
 
 
 def check_space(out: Path, size: int) -> None:
-    """Raise BadInput where `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
+    """Raise BadInput if `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
     folder = next(path for path in out.absolute().parents if path.is_dir())
     free = shutil.disk_usage(folder).free
     if size > free:
@@ -33,9 +33,9 @@ def check_space(out: Path, size: int) -> None:
 def filled(
     pixels: np.ndarray, contents: list, options: dict, threads: int, name: str
 ) -> list[tuple[str, str] | Exception | None]:
-    """Decode into `pixels`; returns of each image the digest of its pixels and its mode, or what failed.
+    """Decode into `pixels`; returns for each image the digest of its pixels and its mode, or its exception.
 
-    None is a file that is not there. PIL lets threads run beside each other while it decodes.
+    A missing file gives None. PIL releases the GIL while it decodes, so threads run in parallel.
     """
     work, done = partial(place, pixels, contents, options), []
     with (
@@ -57,7 +57,7 @@ def place(
         return None
     try:
         pixels[number], mode = pictures.decoded(content, **options)
-    except Exception as error:  # each format has exceptions of its own
+    except Exception as error:  # each image format raises its own exceptions
         return error
     return hashlib.blake2b(pixels[number], digest_size=8).hexdigest(), mode
 

@@ -36,7 +36,7 @@ class Backbone:
     decoder: the output embedding (vocabulary, width); of a masked language model with bias, and tied to the
         input embedding
     positions: the most tokens of an input; infinite where positions are relative
-    device_map: the card of each part of a body that lies on several
+    device_map: the GPU of each part of a body that is spread over several
     """
 
     reads = "text"
@@ -92,10 +92,10 @@ def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]
 def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
     """What a row of `config/backbones.yaml` offers: a Backbone or VisionBackbone.
 
-    It is in float32 on the CPU. A row may say that a frozen body has another `dtype`, that cards hold it from
-    the first byte on (`device_map`) and that layers are computed again for the gradient (`checkpointing`).
-    device: where it is to compute; `meta` reads no weights of a T5. learns: whether the body itself is tuned,
-    which takes float32, for AdamW's steps are smaller than bfloat16's.
+    It is in float32 on the CPU. A row may give a frozen body another `dtype`, read it straight onto GPUs
+    (`device_map`), and recompute layers for the gradient (`checkpointing`). device: where it will compute;
+    `meta` reads no weights of a T5. learns: whether the body itself is tuned, which takes float32, because
+    AdamW's steps are smaller than those of bfloat16.
     """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)

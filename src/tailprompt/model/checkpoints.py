@@ -1,4 +1,4 @@
-"""A checkpoint in a folder or on the hub: where it lies, whether it is whole, and its model."""
+"""A checkpoint in a folder or on the hub: its place, whether it is complete, and its model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tailprompt.model.folder import FILES
 
 
 def source(row: dict) -> tuple[str, dict]:
-    """Folder or hub id, and the pinned revision, for `from_pretrained`."""
+    """The folder or hub id, and the pinned revision, for `from_pretrained`.
+
+    Raises BadInput if the row names neither, or a file is missing from the folder.
+    """
     if "path" not in row and not {"hub", "revision"} <= set(row):
         raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:
@@ -27,7 +30,7 @@ def source(row: dict) -> tuple[str, dict]:
 
 
 def unavailable(row: dict, error: Exception) -> BadInput:
-    """What to do about a backbone that cannot be had."""
+    """The error for a backbone that cannot be read or downloaded."""
     reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
     if "path" in row:
         return BadInput(f"backbone folder {row['path']} cannot be read ({reason})")
@@ -40,18 +43,18 @@ def unavailable(row: dict, error: Exception) -> BadInput:
 
 
 def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
-    """The pretrained model; raises BadInput where weights are missing, which would be drawn anew."""
-    told = {"dtype": torch.float32, **pinned, **placed}
-    model, found = kind.from_pretrained(where, **told, output_loading_info=True, ignore_mismatched_sizes=True)
-    misshapen = [name for name, *_ in found["mismatched_keys"]]
-    absent = sorted([*found["missing_keys"], *misshapen])
+    """The pre-trained model; raises BadInput if weights are missing, which would be drawn at random."""
+    options = {"dtype": torch.float32, **pinned, **placed, "output_loading_info": True}
+    model, report = kind.from_pretrained(where, **options, ignore_mismatched_sizes=True)
+    misshapen = [name for name, *_ in report["mismatched_keys"]]
+    absent = sorted([*report["missing_keys"], *misshapen])
     if absent:
         raise BadInput(
             f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
             f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
             "take a whole checkpoint"
         )
-    surplus = sorted(name for name in found["unexpected_keys"] if "encoder." in name)
+    surplus = sorted(name for name in report["unexpected_keys"] if "encoder." in name)
     if surplus:
         raise BadInput(
             f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
@@ -61,7 +64,7 @@ def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:
-    """Raise BadInput for a tokenizer of nothing but special tokens, without padding or of another model."""
+    """Raise BadInput for a tokenizer with special tokens only, without padding, or of another model."""
     vocabulary = tokenizer.get_vocab()
     if not set(vocabulary) - set(tokenizer.all_special_tokens) or tokenizer.pad_token_id is None:
         raise BadInput(f"backbone {where}: its tokenizer has no words or no padding token")
@@ -73,7 +76,7 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
 
 
 def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
-    """A model of the checkpoint's config with `changes`, its weights drawn from seed 0."""
+    """A model with the checkpoint's config and `changes`, whose weights are drawn from seed 0."""
     config = AutoConfig.from_pretrained(where, **pinned, **changes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

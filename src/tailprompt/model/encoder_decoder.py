@@ -1,4 +1,4 @@
-"""The body of a T5: what its decoder says in the place of a sentinel."""
+"""The body of a T5: what its decoder predicts for a sentinel."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from transformers.modeling_outputs import BaseModelOutput
 
 
 class EncoderDecoder(nn.Module):
-    """A T5 asked for what stands in its first sentinel's place: its decoder sees the start and the sentinel.
+    """A T5 that predicts what its first sentinel stands for. The decoder sees the start and the sentinel.
 
-    The next token is the answer (PPT Eq. 2, and its code). Where its layers lie on several devices, input and
+    The next token is the answer (PPT Eq. 2 and its code). If the layers are on several devices, input and
     output are on the first.
     """
 
@@ -23,13 +23,13 @@ class EncoderDecoder(nn.Module):
         self.register_buffer("asked", asked, persistent=False)
 
     def _apply(self, fn, recurse=True):
-        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map has them
+        return super()._apply(fn, recurse and not self.spread)  # layers stay where the device map put them
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.encoder.get_input_embeddings()
 
     def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
-        """last_hidden_state: Float[batch 2 width], the answer's, the sentinel's; no token types."""
+        """last_hidden_state: Float[batch 2 width], of answer and sentinel; token types are ignored."""
         inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         read = self.encoder(**inputs).last_hidden_state
         hidden = self.decoder(

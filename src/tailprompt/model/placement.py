@@ -10,12 +10,12 @@ from tailprompt.errors import BadInput, named
 from tailprompt.model.checkpoints import pretrained
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-SHARE = 0.8  # of a card's free memory, for parameters; activations take the rest
-LEARNING = 5  # float32 copies of what AdamW tunes: itself, gradient, two moments, the best so far
+SHARE = 0.8  # share of a GPU's free memory for parameters; activations take the rest
+LEARNING = 5  # float32 copies of a parameter under AdamW: itself, its gradient, two moments, the best so far
 
 
 def placed(row: dict, where: str, pinned: dict) -> dict:
-    """In what type and on what devices `from_pretrained` puts the weights of a T5."""
+    """The dtype and devices with which `from_pretrained` loads the weights of a T5."""
     stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
     dtype = torch.float32 if row["learns"] else stated
     if row["device"] == "meta":

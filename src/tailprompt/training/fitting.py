@@ -1,4 +1,4 @@
-"""A run's components put into the loop: sampler, loss, optimizer, schedule, and the scores on dev."""
+"""The components of a run for the training loop: sampler, loss, optimizer, schedule, and scores on dev."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def fit_model(
     key: str,
     label: str,
 ) -> Progress:
-    """Run the loop with the run's loss and sampler. Data for test alone evaluate the run they start from.
+    """Train a model with the loss and sampler of its run. A data set for test only trains nothing.
 
-    state: where a killed run left off. key: what it must say to be gone on from.
+    state: the file from which a killed run resumes. key: must equal the key in that file.
     """
     if not len(splits["train"]):
         return Progress()
     told = run.training
-    others = getattr(run.head, "decoding", None) == "open"  # one column more, of no class
+    others = getattr(run.head, "decoding", None) == "open"  # one more column, which is no class
     counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
     sampler = SAMPLERS[told.sampler.name]
     cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
@@ -61,14 +61,14 @@ def fit_model(
 
 
 def keys_of(run: Run) -> dict:
-    """What the loss is told of the keys of group prompts, if the run has some."""
+    """The arguments of the loss for the keys of group prompts; empty without group prompts."""
     if run.tuner.name != "group_prompts":
         return {}
     return {"key_weight": run.tuner.key_weight, "key_scaled": run.tuner.key_scaled}
 
 
 def schedule_of(told: Training, select: str) -> Schedule:
-    """How a run is trained; optimizer and rate take the keys of their components."""
+    """The schedule of a run. Its optimizer and rate take the keys of their components."""
     return Schedule(
         optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
         rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
@@ -83,5 +83,5 @@ def schedule_of(told: Training, select: str) -> Schedule:
 
 
 def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
-    """The scores on dev, where it has examples."""
+    """The scores on dev; empty if it has no examples."""
     return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}

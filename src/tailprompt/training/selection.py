@@ -20,7 +20,7 @@ Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> th
 
 
 def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
-    """Raise BadInput where something is to be chosen on dev, and cannot be. rows: of each split of `path`."""
+    """Raise BadInput if dev must select something but cannot. rows: row counts of the splits of `path`."""
     select = run.select
     if len(run.tau) > 1 and (select == "last" or not rows["dev"]):
         raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
@@ -29,21 +29,21 @@ def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
 
 
 def scorer_of(task: Task, classes: list[str]) -> Scorer:
-    """What gives the scores of logits and labels that training watches on dev."""
+    """The function from logits and labels to the scores that training watches on dev."""
     return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
 def dev_scores(
     logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
 ) -> dict[str, float]:
-    """The scores on dev, where there is one."""
+    """The scores on dev; empty if there is none."""
     return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
 
 def predicted(
     model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
 ) -> tuple[dict[str, Tensor], float]:
-    """Logits of dev and test after tau-norm, where there are examples, and tau, chosen on dev."""
+    """The logits of dev and test (if they have examples) after tau-norm, and the tau that dev selected."""
     logits = {
         split: predict(model, splits[split], precision=run.precision)
         for split in ("dev", "test")
@@ -54,7 +54,7 @@ def predicted(
 
 
 def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
-    """The exponent of tau-norm with the best dev score, the smallest of equals; dev only, after training."""
+    """The exponent of tau-norm with the best score on dev after training; of equals the first."""
     if len(run.tau) == 1:
         return run.tau[0]
     scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
