@@ -169,9 +169,12 @@ def values(component, **chosen: str) -> dict[str, object]:
 
 
 def property_schema() -> dict[str, dict]:
-    """The JSON Schema of every key: all names of a choice, and the first declaration of another key."""
+    """The JSON Schema of every key; of words the names that any component knows.
+
+    Raises BadInput for a component that declares a key of another with other bounds.
+    """
     schemas: dict[str, dict] = {}
-    for slot, _, each in every(Run):
+    for slot, owner, each in every(Run):
         if each.kind == "part":
             continue
         own = {"enum": list(each.options)} if each.kind == "choice" else dict(each.schema)
@@ -179,6 +182,11 @@ def property_schema() -> dict[str, dict]:
             first = schemas.setdefault(name, own)
             if "enum" in first and "enum" in own:
                 schemas[name] = {**first, "enum": [*dict.fromkeys([*first["enum"], *own["enum"]])]}
+            elif first != own:
+                raise BadInput(
+                    f"component '{owner}' declares {name} with other bounds than another component; "
+                    "give its key a name of its own, or the same bounds"
+                )
     return schemas
 
 

@@ -75,7 +75,7 @@ class TextBody(nn.Module):
         inputs = {key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
         states = self.behind_prompts(**inputs) if self.prompts is not None else self.states(**inputs)
         rows = torch.arange(len(states), device=states.device)
-        return Read(states[rows, batch["position"]], states)
+        return Read(states[rows, batch["position"]], states)  # PPT Eq. 2: read at the mask
 
     def states(self, **inputs: Tensor) -> Tokens:
         """The network's last hidden states."""

@@ -143,7 +143,7 @@ class Verbalizer(nn.Module):
         if not self.open:
             return classes
         others = self.embedding[0](features).to(classes.dtype).index_fill(-1, self.used, -torch.inf)
-        rest = others.logsumexp(-1) if self.training else others.amax(-1)
+        rest = others.logsumexp(-1) if self.training else others.amax(-1)  # PPT Eq. 2: the vocabulary
         return torch.cat([classes, rest[:, None]], dim=-1)
 
     def surprise(self, features: Hidden, token: int) -> Float[Tensor, " batch"]:
@@ -177,7 +177,7 @@ def scale_by_norm(
     This is tau-norm (Kang et al. 2020, Eq. 3) and GLEE's eta-norm. GLEE's released code divides the bias too
     (`divide_bias`).
     """
-    length = vectors.norm(dim=-1).clamp(min=1e-12) ** power
+    length = vectors.norm(dim=-1).clamp(min=1e-12) ** power  # GLEE's eta-norm; Kang et al. 2020, Eq. 3
     return logits / length if divide_bias else (logits - bias) / length + bias
 
 

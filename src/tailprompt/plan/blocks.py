@@ -196,9 +196,16 @@ def datasets_of(config: dict, spec: dict) -> list[str]:
 def methods_of(config: dict, spec: dict) -> list[str]:
     """The methods of a block that this scale runs, in the order of the block.
 
-    The protocol's `methods` may name the block's `prompt` as it is, or with changes as `prompt@keep=true`.
+    The protocol's `methods` may name the block's `prompt` as it is, or with changes as `prompt@keep=true`;
+    `lpt` there allows every point of it that the block takes, as `lpt@pool=5`.
     """
     methods, limit = spec.get("methods", []), config["protocols"][spec["protocol"]].get("methods")
     if limit is None:
         return methods
-    return unique(entry for method in methods for entry in limit if method in (entry, parse(entry)[0]))
+    allowed = [
+        entry if method in (entry, parse(entry)[0]) else method
+        for method in methods
+        for entry in limit
+        if method in (entry, parse(entry)[0]) or entry == parse(method)[0]
+    ]
+    return unique(allowed)
