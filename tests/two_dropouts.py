@@ -12,7 +12,7 @@ from tailprompt.training.losses import LOSSES, cross_entropy
 class Clouded:
     """Cross-entropy of logits some of which are dropped."""
 
-    dropout: float = key(0.5, "of logits", minimum=0)
+    dropout: float = key(0.5, "of logits", minimum=0, exclusiveMaximum=1)
 
 
 def clouded(logits, labels, counts, *, dropout: float):

@@ -10,9 +10,9 @@ import toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import completed
-from two_dropouts import Clouded
+from two_dropouts import Clouded, forget
 
-from tailprompt.components import resolve
+from tailprompt.components import resolve, training
 from tailprompt.components.declare import choice, component, every, key, settings_of
 from tailprompt.components.resolve import composed, flat, made, names, options, run_of
 from tailprompt.components.run import Run
@@ -271,3 +271,18 @@ def test_every_setting_is_documented_once_with_what_reads_it_its_default_and_its
     assert len({(row["read by"], row["setting"]) for row in rows}) == len(rows)
     assert {row["setting"] for row in rows} == resolve.keys()
     assert all(row["meaning"] for row in rows)
+
+
+def test_components_that_declare_a_key_with_other_bounds_are_refused_by_name(monkeypatch):
+    @component("bounded")
+    class Bounded:
+        """A loss whose gamma is not focal's."""
+
+        gamma: float = key(0.5, "exponent", minimum=0, maximum=1)
+
+    monkeypatch.setattr(training, "Loss", training.Loss | Bounded)
+    forget()
+    with pytest.raises(BadInput, match="component 'bounded' declares gamma with other bounds"):
+        resolve.property_schema()
+    monkeypatch.undo()
+    forget()
