@@ -194,7 +194,16 @@ def pipeline(options: argparse.Namespace) -> pd.DataFrame:
         every = range(options.stored)
         rows = pd.DataFrame({"id": [str(i) for i in every], "label": 0, "image": every})
         stored = images.image_examples(
-            path, rows, training=True, size=options.size, mean=MEAN, std=STD, flip=True, mixup=0.0
+            path,
+            rows,
+            training=True,
+            size=options.size,
+            mean=MEAN,
+            std=STD,
+            augment="resized_crop",
+            crop_scale=0.08,
+            flip=True,
+            mixup=0.0,
         )
         train = stepper(model_with(options), options, half=True)
         for place, room in (("on the device", None), ("in a mapped file", 0)):

@@ -25,7 +25,8 @@ def table():
 
 
 def read(file, *, training=True, size=16, **settings):
-    return images.image_examples(file, table(), training=training, size=size, **GREY, **settings)
+    told = {"crop_scale": 0.08, **settings}
+    return images.image_examples(file, table(), training=training, size=size, **GREY, **told)
 
 
 def drawn(examples, indices, *, seed=0):

@@ -135,8 +135,8 @@ def image_examples(
     size: int,
     mean: Sequence[float],
     std: Sequence[float],
-    augment: str = "resized_crop",
-    crop_scale: float = 0.08,
+    augment: str = "none",
+    crop_scale: float = 1.0,
     flip: bool = False,
     mixup: float = 0.0,
     test_zoom: float = 1.0,
@@ -145,12 +145,12 @@ def image_examples(
 ) -> Images:
     """The images of `table` (id, label, image: the row in the file `pixels`), not on a device yet.
 
-    size: pixels a side that the backbone takes. mean, std: of each channel, of values from 0 to 1. Training
-    applies `augment` (a name of AUGMENTATIONS), whose resized_crop keeps at least the share `crop_scale` of
-    the area, then `flip`, and mixup with that alpha of its Beta distribution (0: none). Evaluation scales
-    whole images to test_zoom * size and takes the center, or with `views` = 5 the four corners too. tokens:
-    tokens of a view in the backbone, by which batches are planned. Raises BadInput for a file of another form
-    and for settings that cannot be used.
+    size: pixels a side that the backbone takes. mean, std: of each channel, of values from 0 to 1.
+    Training applies `augment` (a name of AUGMENTATIONS), whose resized_crop keeps at least the share
+    `crop_scale` of the area, then `flip`, and mixup with that alpha of its Beta distribution (0: none).
+    Evaluation scales whole images to test_zoom * size and takes the center, or with `views` = 5 the four
+    corners too. What is left out changes no image. tokens: tokens of a view in the backbone, by which
+    batches are planned. Raises BadInput for a file of another form and for settings that cannot be used.
     """
     with reading(pixels):
         file = np.lib.format.open_memmap(pixels, mode="r")
