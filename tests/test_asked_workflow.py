@@ -234,12 +234,8 @@ def test_a_new_loss_is_one_function_and_its_declaration_and_trains_nothing_anew(
 
 def test_another_default_of_a_component_trains_the_runs_with_it_and_no_others(project):
     declared = project / "src/tailprompt/components/losses.py"
-    rewrite(declared, GAMMA, GAMMA.replace("1.0", "2.0"))
+    above, focal, below = declared.read_text().partition("class Focal:")
+    assert "gamma: float = key(1.0" in below
+    declared.write_text(above + focal + below.replace("key(1.0", "key(2.0", 1))
     assert trained(project) == {"toy/prompt-focal", "other/prompt-focal"}
     assert said(project, "toy/prompt-focal")["settings"]["gamma"] == 2.0
-
-
-GAMMA = '''class Focal:
-    """Lin et al. 2017, Eq. 4."""
-
-    gamma: float = key(1.0'''

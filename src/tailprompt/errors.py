@@ -13,7 +13,7 @@ class BadInput(ValueError):
 
 def named(registry: dict, name: str, kind: str):
     """Entry `name` of `registry`; raises BadInput with the valid names if there is none."""
-    if name not in registry:
+    if not isinstance(name, str) or name not in registry:
         raise BadInput(f"unknown {kind} '{name}'; known: {known(registry)}")
     return registry[name]
 

@@ -50,7 +50,7 @@ def apply(
     pixels: the array of which the column `image` names the rows.
     """
     about = record(run)
-    told = run_of(about["settings"])
+    told = run_of(about["settings"], whole=False)
     backbone = backbones.load(about["backbone"], device, learns=told.tuner.name == "full")
     model = compose(backbone, told, words=word_ids(about["classes"], about["words"], backbone, told))
     load_trained(model, run, tuned=about["tuned"], hint=keeping(about["point"]["method"]))
@@ -77,7 +77,7 @@ def record(run: Path) -> dict:
     with finished(run):
         needed = ("settings", "backbone", "words", "classes", "tau", "data", "tuned", "point")
         about = read_json(run / "run.json", *needed)
-        told = run_of(keyed(about["settings"], "its settings"))
+        told = run_of(keyed(about["settings"], "its settings"), whole=False)
         images = told.input.reads == "image"
         words = about["classes"] if told.head.name == "verbalizer" else ()
         parts = {"data": ["pair"], "backbone": ["family"], "words": words, "point": ["method"]}

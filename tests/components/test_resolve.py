@@ -286,3 +286,30 @@ def test_components_that_declare_a_key_with_other_bounds_are_refused_by_name(mon
         resolve.property_schema()
     monkeypatch.undo()
     forget()
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"lr": "high"}, "settings.lr: 'high' is not of type 'number'"),
+        ({"lr": -1.0}, "settings.lr: -1.0 is less than or equal to the minimum of 0"),
+        ({"batch": 0}, "settings.batch: 0 is less than the minimum of 1"),
+        ({"tau": []}, "settings.tau: "),
+        ({"select": None}, "settings.select: None is not one of"),
+        ({"tuner": ["full"]}, "settings.tuner: "),
+        ({"start": "run"}, "settings.start: 'run' is no start"),
+        ({"gamma": 1.0}, "settings have gamma, which this run does not read"),
+    ],
+)
+def test_settings_that_someone_wrote_by_hand_are_refused_in_one_sentence(change, said):
+    told = completed({**NEEDED}, reads="text")
+    with pytest.raises(BadInput, match=re.escape(said)):
+        run_of({**told, **change})
+
+
+def test_settings_of_an_older_run_take_defaults_for_what_was_declared_since():
+    told = completed({**NEEDED}, reads="text")
+    older = {key: value for key, value in told.items() if key != "head_start"} | {"gone": 1}
+    assert run_of(older, whole=False) == run_of(told)
+    with pytest.raises(BadInput, match="settings lack head_start"):
+        run_of(older)

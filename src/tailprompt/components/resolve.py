@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
 from tailprompt.components.run import Run
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import BadInput, known, named
 
 Lookup = Callable[[str, str], object]  # (slot, key) -> what is given there, or ABSENT
 
@@ -99,17 +102,40 @@ def given_to(settings: dict, slot: str, key: str):
     return settings.get(f"{slot}.{key}", settings.get(key, ABSENT))
 
 
-def run_of(settings: dict) -> Run:
-    """The typed run of settings that `flat` made; raises BadInput if one is missing or unknown."""
+def run_of(settings: dict, *, whole: bool = True) -> Run:
+    """The typed run of settings that `flat` made.
+
+    Raises BadInput for a value of another type or out of bounds; and where they are to be `whole`, for one
+    that is missing or not read. Else a key that was declared since then has its default; a choice has none.
+    """
 
     def lookup(slot: str, key: str):
         value = given_to(settings, slot, key)
-        if value is ABSENT:
+        if value is ABSENT and (whole or any(each.kind == "choice" for _, _, each in readers(key))):
             raise BadInput(f"settings lack {key}")
+        if value is not ABSENT and (wrong := fault(key, value)):
+            raise BadInput(f"settings.{key}: {wrong}")
         return value
 
     reads = named(options("input"), lookup("", "input"), "input").reads
-    return composed(lookup, reads=reads, trains="lr" in settings)[0]
+    run, told = composed(lookup, reads=reads, trains="lr" in settings)
+    if whole and (idle := settings.keys() - names(told).values()):
+        raise BadInput(f"settings have {known(idle)}, which this run does not read")
+    return run
+
+
+def fault(key: str, value) -> str:
+    """What is wrong with the value of a key, or nothing; a start is checked where it is resolved."""
+    if key == "start":
+        return "" if value is None or isinstance(value, dict) else f"{value!r} is no start"
+    error = best_match(checker(key).iter_errors(value))
+    return error.message if error else ""
+
+
+@cache
+def checker(key: str) -> Draft202012Validator:
+    """The validator of one key's values."""
+    return Draft202012Validator(property_schema()[key])
 
 
 @cache
