@@ -112,7 +112,7 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     unplanned = [] if planned else [f"No table or figure of scale {config['scale']} takes this run."]
     if not (folder / "run.json").is_file():
         return [*unplanned, f"{folder} is not there yet."]
-    record = read_json(folder / "run.json", "settings", "extras", "backbone")
+    record = read_json(folder / "run.json", "settings")
     weights = asked.weights(config, point.backbone, root)
     wanted = asked.asked(config, point, settings(config, point), weights, root)
     return [*unplanned, *differences(record, wanted, folder, runs)]
