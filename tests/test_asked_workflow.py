@@ -239,3 +239,18 @@ def test_another_default_of_a_component_trains_the_runs_with_it_and_no_others(pr
     declared.write_text(above + focal + below.replace("key(1.0", "key(2.0", 1))
     assert trained(project) == {"toy/prompt-focal", "other/prompt-focal"}
     assert said(project, "toy/prompt-focal")["settings"]["gamma"] == 2.0
+
+
+def test_an_asked_file_that_cannot_be_written_ends_in_a_sentence_and_not_in_nothing_to_do(project):
+    file = project / "results/tiny/asked/glee/tiny/toy/cls-tanh/775.json"
+    before = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    rewrite(project / "asked.yaml", "cls-tanh: {eta: 2.5}", "cls-tanh: {eta: 3.5}")
+    done = snakemake(project, "-n", *OPTIONS)
+    assert (
+        done.returncode and "775.json is a folder" in done.stdout and "Nothing to be done" not in done.stdout
+    )
+    file.rmdir()
+    file.write_bytes(before)
+    assert trained(project) == {"toy/cls-tanh", "other/cls-tanh"}

@@ -98,6 +98,7 @@ def explain(arguments: list[str]) -> None:
     """Print each setting of a run: its value, the layer and file that set it, and what reads it."""
     from tailprompt.plan import config
     from tailprompt.plan.explain import every_setting, explain, point_at
+    from tailprompt.plan.runnable import check_settings
 
     options = options_of("explain", arguments, run="results/<scale>/runs/<point>, or its <point> alone")
     if options.run is None:
@@ -110,6 +111,7 @@ def explain(arguments: list[str]) -> None:
     whole = config.load(files)
     if scale not in (None, whole["scale"]):
         raise BadInput(f"{options.run} is of scale {scale}, and {' '.join(files)} of scale {whole['scale']}")
+    check_settings(whole, [point])
     print(explain(whole, config.layers_of(files), point))
 
 

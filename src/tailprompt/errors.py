@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class BadInput(ValueError):
@@ -26,6 +27,15 @@ def known(names: Iterable[str]) -> str:
 def few(items: list, shown: int = 5) -> str:
     """The first items, as a message shows them."""
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
+
+
+@contextmanager
+def refused_as(kind: type[Exception]) -> Iterator[None]:
+    """Bad input, and a file that the system does not give or take, as an exception of another kind."""
+    try:
+        yield
+    except (BadInput, OSError) as error:
+        raise kind(str(error)) from None
 
 
 def stage(main: Callable[[], None]) -> None:

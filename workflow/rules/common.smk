@@ -9,26 +9,25 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.gpus import visible
-from tailprompt.errors import BadInput
+from tailprompt.errors import refused_as
 from tailprompt.plan import asked, blocks, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.runnable import check_files, check_settings
 
-try:
+with refused_as(WorkflowError):
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     SHOWN = blocks.shown(config)
     POINTS = blocks.all_points(config)
     check_files(config)
     SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
-except BadInput as error:
-    raise WorkflowError(str(error)) from None
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
 RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
+weights = cache(lambda backbone: asked.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -100,9 +99,6 @@ def stands(point):
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
 
-weights = cache(lambda backbone: asked.weights(config, backbone))
-
-
 def cards_of(wildcards):
     """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
     return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
@@ -117,3 +113,7 @@ def gpus(wildcards):
 def host_mb(wildcards, attempt):
     """The main memory of a training job in MB; a retry asks for more."""
     return runs.host_mb(config, wildcards.backbone) * attempt
+
+
+with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
+    settled = {point: stands(point) for point in POINTS}

@@ -40,8 +40,9 @@ def differing(record: dict, wanted: dict) -> list[str]:
     differs = []
     for key, value in wanted.items():
         has = record.get(key)
-        if key == "extras":
-            differs += [f"extras.{name}" for name in value if not holds((has or {}).get(name), value[name])]
+        if key == "extras" and isinstance(value, dict):
+            own = has if isinstance(has, dict) else {}
+            differs += [f"extras.{name}" for name in value if not holds(own.get(name), value[name])]
         elif isinstance(value, dict) and isinstance(has, dict):
             names = sorted(value.keys() | has.keys())
             differs += [f"{key}.{name}" for name in names if value.get(name) != has.get(name)]
@@ -107,7 +108,8 @@ def check(folder: Path, record: dict) -> None:
 
 def of_data(record: dict, folder: Path) -> bool:
     """Whether a run was trained on the present data; True if its digest or the data are missing."""
-    trained, table = record.get("data", {}).get("sha256"), data_of(folder)
+    data, table = record.get("data"), data_of(folder)
+    trained = data.get("sha256") if isinstance(data, dict) else None
     return not (trained and table.is_file()) or trained == sha256_at(table, table.stat().st_mtime_ns)
 
 

@@ -26,7 +26,7 @@ def starting(config: dict, point: Point) -> dict | None:
         return {"dataset": dataset["trained_on"]}
     start = row.get("start")
     if not start or "prompts" not in start:
-        return start
+        return start or None
     language = dataset["language"]
     prompts = config["languages"].get(language, {}).get("prompts", {})
     form = form_of(dataset) if start["prompts"] == "own" else start["prompts"]
