@@ -28,30 +28,27 @@ class NoNorm:
     """No layer norm."""
 
 
+NORM_EPS = {
+    "default": "backbone",
+    "says": "epsilon of the norm; backbone takes the checkpoint's",
+    "exclusiveMinimum": 0,
+    "pattern": "^backbone$",
+    "description": "backbone (that of the checkpoint) or a number above 0",
+}
+
+
 @component("fresh")
 class FreshNorm:
     """A layer norm of gain 1 and bias 0."""
 
-    norm_eps: float | str = key(
-        "backbone",
-        "epsilon of the norm; backbone takes the checkpoint's",
-        exclusiveMinimum=0,
-        pattern="^backbone$",
-        description="backbone (that of the checkpoint) or a number above 0",
-    )
+    norm_eps: float | str = key(**NORM_EPS)
 
 
 @component("pretrained")
 class PretrainedNorm:
     """A layer norm that begins as the masked-language-model head's (GLEE section 4.3)."""
 
-    norm_eps: float | str = key(
-        "backbone",
-        "epsilon of the norm; backbone takes the checkpoint's",
-        exclusiveMinimum=0,
-        pattern="^backbone$",
-        description="backbone (that of the checkpoint) or a number above 0",
-    )
+    norm_eps: float | str = key(**NORM_EPS)
 
 
 DROPOUT = dict(minimum=0, exclusiveMaximum=1)

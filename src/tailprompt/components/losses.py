@@ -63,6 +63,19 @@ class Gcl:
     noise: float = key(1.0, "factor of the noise", minimum=0)
 
 
+POSITIVE = {"default": 0.0, "says": "focus on the label (LPT Eq. 8, appendix B)", "minimum": 0}
+NEGATIVE = {"default": 4.0, "says": "focus on the other classes (LPT Eq. 8, appendix B)", "minimum": 0}
+INSTANCE = {"default": None, "when": DUAL, "minimum": 0}
+POSITIVE_INSTANCE = {
+    **INSTANCE,
+    "says": "lambda_positive in the shuffled branch, if it differs (0.5 in LPT's code)",
+}
+NEGATIVE_INSTANCE = {
+    **INSTANCE,
+    "says": "lambda_negative in the shuffled branch, if it differs (8 in LPT's code)",
+}
+
+
 @component("asymmetric_gcl")
 class AsymmetricGcl:
     """A-GCL (LPT Eq. 8)."""
@@ -70,17 +83,10 @@ class AsymmetricGcl:
     scaled = True  # takes the scale of the logits
 
     noise: float = key(1.0, "factor of the noise", minimum=0)
-    lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
-    lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
-    lambda_positive_instance: float | None = key(
-        None,
-        "lambda_positive in the shuffled branch, if it differs (0.5 in LPT's code)",
-        when=DUAL,
-        minimum=0,
-    )
-    lambda_negative_instance: float | None = key(
-        None, "lambda_negative in the shuffled branch, if it differs (8 in LPT's code)", when=DUAL, minimum=0
-    )
+    lambda_positive: float = key(**POSITIVE)
+    lambda_negative: float = key(**NEGATIVE)
+    lambda_positive_instance: float | None = key(**POSITIVE_INSTANCE)
+    lambda_negative_instance: float | None = key(**NEGATIVE_INSTANCE)
 
 
 @component("asymmetric_gcl_as_released")
@@ -92,17 +98,10 @@ class AsymmetricGclAsReleased:
     noise: float = key(0.5, "factor of the noise, which is normalised", minimum=0)
     margin: float = key(0.1, "margin of the label", minimum=0)
     smoothing: float = key(0.1, "label smoothing", minimum=0, exclusiveMaximum=1)
-    lambda_positive: float = key(0.0, "focus on the label (LPT Eq. 8, appendix B)", minimum=0)
-    lambda_negative: float = key(4.0, "focus on the other classes (LPT Eq. 8, appendix B)", minimum=0)
-    lambda_positive_instance: float | None = key(
-        None,
-        "lambda_positive in the shuffled branch, if it differs (0.5 in LPT's code)",
-        when=DUAL,
-        minimum=0,
-    )
-    lambda_negative_instance: float | None = key(
-        None, "lambda_negative in the shuffled branch, if it differs (8 in LPT's code)", when=DUAL, minimum=0
-    )
+    lambda_positive: float = key(**POSITIVE)
+    lambda_negative: float = key(**NEGATIVE)
+    lambda_positive_instance: float | None = key(**POSITIVE_INSTANCE)
+    lambda_negative_instance: float | None = key(**NEGATIVE_INSTANCE)
 
 
 @component("shuffled")

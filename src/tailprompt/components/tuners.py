@@ -57,8 +57,9 @@ class SoftPrompt:
     )
 
 
-LENGTH = dict(minimum=1)
 INIT = Literal["trunc_normal", "xavier"]
+FIRST = {"default": "trunc_normal", "says": "trunc_normal (SD 0.02, LPT) | xavier (VPT)"}
+DROPOUT = {"default": 0.0, "says": "dropout of prompts", "minimum": 0, "exclusiveMaximum": 1}
 
 
 @component("prompts")
@@ -68,8 +69,8 @@ class Prompts:
     reads = ("image",)
     goes_on = ("prompts",)
     length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
-    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
+    init: INIT = key(**FIRST)
+    prompt_dropout: float = key(**DROPOUT)
     beside: Beside = part()
 
 
@@ -80,8 +81,8 @@ class PromptsShallow:
     reads = ("image",)
     goes_on = ("prompts_shallow",)
     length: int = key(10, "number of prompts (LPT appendix B)", minimum=1)
-    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
+    init: INIT = key(**FIRST)
+    prompt_dropout: float = key(**DROPOUT)
     beside: Beside = part()
 
 
@@ -92,8 +93,8 @@ class GroupPrompts:
     reads = ("image",)
     goes_on = ("prompts", "group_prompts")
     length: int = key(10, "prompts a block (LPT appendix B)", minimum=1)
-    init: INIT = key("trunc_normal", "trunc_normal (SD 0.02, LPT) | xavier (VPT)")
-    prompt_dropout: float = key(0.0, "dropout of prompts", minimum=0, exclusiveMaximum=1)
+    init: INIT = key(**FIRST)
+    prompt_dropout: float = key(**DROPOUT)
     pool: int = key(20, "m: group prompts to choose from (LPT appendix B)", minimum=1)
     chosen: int = key(2, "k: group prompts averaged for an image (LPT Eqs. 2 and 3)", minimum=1)
     shared_blocks: int = key(6, "K: first blocks, with shared prompts only (LPT section 4.2)", minimum=0)
