@@ -37,12 +37,11 @@ def seconds_of_ours(
         clip=1.0,
         evaluate_every=0,
         select="last",
-        check_each_step=True,
     )
     cost = lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none")  # noqa: E731
     batches = sampled(examples, shuffled, batch=batch, bucket=1, seed=0)
     begun = time.perf_counter()
-    fit(model, batches, of_outputs(cost, device=device, precision="float32"), lambda _: {}, schedule)
+    fit(model, batches, of_outputs(cost), lambda _: {}, schedule)
     synchronize(device)
     return time.perf_counter() - begun
 

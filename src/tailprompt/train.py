@@ -54,8 +54,19 @@ from tailprompt.training.record import about_cards, about_data, about_size, abou
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
 
 
-def train(root: Path, point: Point, asked: dict, device: torch.device, start: Path | None) -> None:
-    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats."""
+def train(
+    root: Path,
+    point: Point,
+    asked: dict,
+    device: torch.device,
+    start: Path | None,
+    *,
+    capture: bool = True,
+) -> None:
+    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats.
+
+    capture: whether a GPU may run steps as CUDA graphs.
+    """
     folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(asked["settings"])
     prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
@@ -81,6 +92,7 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
         run,
         scorer,
         seed=point.seed,
+        capture=capture,
         state=folder / "state.pt",
         key=json.dumps(same, sort_keys=True),
         label=f"{point.dataset} {point.method} {point.seed}",
@@ -207,6 +219,7 @@ def main() -> None:
         "--cards", type=int, default=1, help="GPUs for a backbone with device_map (default: 1)"
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
+    parser.add_argument("--eager", action="store_true", help="capture no step as a CUDA graph, to compare")
     options = parser.parse_args()
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")
@@ -216,7 +229,8 @@ def main() -> None:
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        train(options.root, point, asked, torch.device(device), options.start)
+        device = torch.device(device)
+        train(options.root, point, asked, device, options.start, capture=not options.eager)
 
 
 if __name__ == "__main__":

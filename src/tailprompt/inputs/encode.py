@@ -24,11 +24,14 @@ from tailprompt.model.limits import check_length
 
 @dataclass(frozen=True)
 class Examples:
-    """Token ids of all examples end to end, so that a few operations on the device cut out a batch."""
+    """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
+
+    starts: where each example begins, and where the last one ends.
+    """
 
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
-    starts: Int[Tensor, " examples"]
+    starts: Int[Tensor, " ends"]
     lengths: Int[Tensor, " examples"]
     position: Int[Tensor, " examples"]
     labels: Int[Tensor, " examples"]
@@ -49,17 +52,34 @@ class Examples:
         }
         return replace(self, **moved)
 
+    @property
+    def held(self) -> bool:
+        """Whether batches are made of what the device holds."""
+        return True
+
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """Nothing: token ids are in memory, so there is nothing to read ahead."""
 
+    def width(self, indices: Int[Tensor, " batch"]) -> int:
+        """The length of the longest of these examples."""
+        return int(self.lengths[indices].max())
+
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
         """Inputs of these examples, padded to the longest, and their labels."""
-        device = self.tokens.device
-        length = self.lengths[indices]
-        column = torch.arange(int(length.max()), device=device)
-        there, length = indices.to(device), length.to(device)
-        mask = column < length[:, None]
-        flat = torch.where(mask, self.starts[there][:, None] + column, 0)
+        there = indices.to(self.labels.device)
+        return self.made(*self.staged(indices, there), width=self.width(indices))
+
+    def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
+        """What `made` takes of these examples. there: the same indices on the device."""
+        return (there,)
+
+    def made(
+        self, there: Int[Tensor, " batch"], *, width: int
+    ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
+        """Inputs padded to `width`, and labels, by operations on the device alone."""
+        place = self.starts[there][:, None] + torch.arange(width, device=there.device)
+        mask = place < self.starts[there + 1][:, None]
+        flat = torch.where(mask, place, 0)
         inputs = {
             "input_ids": torch.where(mask, self.tokens[flat], self.pad),
             "token_type_ids": torch.where(mask, self.segments[flat], 0),
@@ -185,7 +205,7 @@ def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: 
         segments=torch.tensor(
             [segment for _, segments, *_ in rows for segment in segments], dtype=torch.long
         ),
-        starts=lengths.cumsum(0) - lengths,
+        starts=torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]),
         lengths=lengths,
         position=torch.tensor([position for *_, position, _ in rows], dtype=torch.long),
         labels=torch.as_tensor(list(labels), dtype=torch.long),

@@ -28,8 +28,10 @@ class Model(nn.Module):
     A batch with `options` says how many classes each example has; the logits of the others are `NEVER`.
     Pixels are [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and
     features are then the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss
-    is added in training.
+    is added in training. The head computes in float32, whatever the body computes in.
     """
+
+    exact = ("head",)
 
     def __init__(
         self,
@@ -52,10 +54,10 @@ class Model(nn.Module):
         if not self.training:
             return over_views(self.evaluated, batch)
         read = self.body(batch)
-        logits = self.allowed(self.scaled(self.head.features(read.vector)), batch)
+        logits = self.allowed(self.scaled(self.head.features(read.vector.float())), batch)
         added = read.match
         if self.sentinel is not None:
-            added = self.head.surprise(self.head.features(read.states[:, 1]), self.sentinel)
+            added = self.head.surprise(self.head.features(read.states[:, 1].float()), self.sentinel)
         return logits if added is None else (logits, added)
 
     def evaluated(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
@@ -68,7 +70,7 @@ class Model(nn.Module):
 
     def seen(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """The head's features of single views."""
-        return self.head.features(self.body(batch).vector)
+        return self.head.features(self.body(batch).vector.float())
 
     def scaled(self, features: Float[Tensor, "batch width"]) -> Float[Tensor, "batch classes"]:
         """Logits; in evaluation divided by weight norms to the power `eta` (GLEE's eta-norm)."""
