@@ -52,7 +52,8 @@ def fit_model(
     cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
     set_precision(run.precision)
     device = splits["train"].labels.device
-    graphs = Graphs(device, capture=capture)
+    together = len({value.device for value in model.parameters()}) == 1
+    graphs = Graphs(device, capture=capture and together)
     return fit(
         model,
         sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=seed),
