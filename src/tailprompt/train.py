@@ -63,7 +63,13 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     model, changed = begun_model(backbone, run, prepared, start)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
-        examples_of, backbone=backbone, run=run, words=prepared.words, pixels=pixels, device=device
+        examples_of,
+        backbone=backbone,
+        run=run,
+        words=prepared.words,
+        pixels=pixels,
+        device=device,
+        kept=root / "tokens",
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
     as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
