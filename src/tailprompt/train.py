@@ -51,6 +51,7 @@ from tailprompt.training.outcome import (
 )
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
+from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
 
 
@@ -80,9 +81,10 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
+    seen = with_vectors(model, splits, run)
     progress = fit_model(
         model,
-        splits,
+        seen,
         prepared.classes,
         run,
         scorer,
@@ -91,7 +93,7 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
         key=json.dumps(same, sort_keys=True),
         label=f"{point.dataset} {point.method} {point.seed}",
     )
-    logits, tau = predicted(model, splits, run, scorer)
+    logits, tau = predicted(model, seen, run, scorer)
     prompts = chosen_prompts(model, splits, run)
     write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])

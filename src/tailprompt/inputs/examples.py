@@ -11,9 +11,12 @@ import torch
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.inputs.encode import Examples, encode, encode_words
+from tailprompt.inputs.features import Features
 from tailprompt.inputs.images import Images, image_examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
+
+Split = Examples | Images | Features
 
 
 def examples_of(

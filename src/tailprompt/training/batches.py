@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.training.loop import Batches, Loss
 from tailprompt.training.precision import autocast
 from tailprompt.training.samplers import bucketed
@@ -19,7 +18,7 @@ Rows = Int[Tensor, " batch"]  # example indices
 
 
 def sampled(
-    examples: Examples | Images,
+    examples: Split,
     sampler: Callable,
     *,
     batch: int,
@@ -56,7 +55,7 @@ def sampled(
 
 
 def epoch_batches(
-    examples: Examples | Images, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
+    examples: Split, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
 ) -> list[list[Rows]]:
     """The rows of each branch of each step in an epoch. They depend on the seed and the epoch only."""
     generator = Generator().manual_seed(seed * 1_000_003 + epoch)
@@ -85,12 +84,12 @@ def of_outputs(cost: Callable, *, device: torch.device, precision: str) -> Loss:
 @torch.no_grad()
 def predict(
     model: nn.Module,
-    examples: Examples | Images,
+    examples: Split,
     *,
     tokens: int = 16_384,
     precision: str = "float32",
     apply: Callable | None = None,
-) -> Float[Tensor, "examples outputs"]:
+) -> Float[Tensor, "examples *outputs"]:
     """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
     A batch holds examples of similar length, about `tokens` tokens in all.
