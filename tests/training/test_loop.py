@@ -44,7 +44,7 @@ def examples(count: int, seed: int):
         texts.append([*torch.randint(1, 37, (length,), generator=generator).tolist(), 37 + label])
     lengths, tokens = torch.tensor([len(ids) for ids in texts]), torch.tensor(sum(texts, []))
     names, at = [f"row-{i}" for i in range(count)], torch.zeros_like(labels)
-    starts = lengths.cumsum(0) - lengths
+    starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
     return Examples(tokens, torch.zeros_like(tokens), starts, lengths, at, labels, names, pad=0, truncated=0)
 
 

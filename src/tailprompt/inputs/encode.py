@@ -28,11 +28,14 @@ from tailprompt.model.limits import check_length
 
 @dataclass(frozen=True)
 class Examples:
-    """Token ids of all examples end to end, so that a few operations on the device cut out a batch."""
+    """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
+
+    starts: where each example begins, and where the last one ends.
+    """
 
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
-    starts: Int[Tensor, " examples"]
+    starts: Int[Tensor, " ends"]
     lengths: Int[Tensor, " examples"]
     position: Int[Tensor, " examples"]
     labels: Int[Tensor, " examples"]
@@ -208,15 +211,18 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
 
 def pack(parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int) -> Examples:
     """The rows of all parts as examples, in the order of labels and names."""
-    ordered = np.argsort(np.concatenate([part.rows for part in parts]))
-    joined = {
-        key: torch.from_numpy(np.concatenate([getattr(part, key) for part in parts]))
+    order = np.argsort(np.concatenate([part.rows for part in parts]))
+    tokens, segments, lengths, position = (
+        np.concatenate([getattr(part, key) for part in parts])
         for key in ("tokens", "segments", "lengths", "position")
-    }
-    joined |= {"starts": joined["lengths"].cumsum(0) - joined["lengths"]}
-    joined |= {key: joined[key][ordered] for key in ("starts", "lengths", "position")}
+    )
+    places = spans((lengths.cumsum() - lengths)[order], lengths[order])
     return Examples(
-        **joined,
+        tokens=torch.from_numpy(tokens[places]),
+        segments=torch.from_numpy(segments[places]),
+        starts=torch.from_numpy(np.cumsum([0, *lengths[order]])),
+        lengths=torch.from_numpy(lengths[order]),
+        position=torch.from_numpy(position[order]),
         labels=torch.from_numpy(labels.copy()),
         names=names,
         pad=pad,
