@@ -34,11 +34,6 @@ class Ragged(NamedTuple):
         return Ragged(self.flat, self.starts[rows], self.lengths[rows])
 
 
-def end_to_end(flat: UInt32[np.ndarray, " total"], lengths: Int[np.ndarray, " sequences"]) -> Ragged:
-    """Sequences of these lengths, one after the other."""
-    return Ragged(flat, lengths.cumsum() - lengths, lengths)
-
-
 def repeated(ids: list[int], rows: int) -> Ragged:
     """The same ids for each of `rows` sequences."""
     return Ragged(np.array(ids, np.uint32), np.zeros(rows, np.int64), np.full(rows, len(ids)))
@@ -63,7 +58,8 @@ def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: 
         held = np.fromiter(chain(map(len, made), chain.from_iterable(made)), np.uint32)
         if path:
             write(path, held)
-    return end_to_end(held[len(texts) :], held[: len(texts)].astype(np.int64))
+    lengths = held[: len(texts)].astype(np.int64)
+    return Ragged(held[len(texts) :], lengths.cumsum() - lengths, lengths)
 
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
