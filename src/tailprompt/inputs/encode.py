@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken, tokenize
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 from tailprompt.model.limits import check_length
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
