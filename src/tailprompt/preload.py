@@ -27,6 +27,7 @@ from pathlib import Path
 from tailprompt.errors import stage
 
 LATE = (  # what a run imports once it knows its backbone
+    "pyarrow.dataset",
     "timm",
     "transformers.models.auto.modeling_auto",
     "transformers.models.bert.modeling_bert",
@@ -143,7 +144,7 @@ def main() -> None:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(f"\0{sys.argv[1]}")  # fails if there is such a process already
     listener.listen(128)
-    imported("tailprompt.train", *LATE)
+    load()
     while (come := select.select([listener], [], [], IDLE)[0]) or busy():
         if not come:
             continue
@@ -152,6 +153,13 @@ def main() -> None:
             listener.close()
             return guarded(connection)
         connection.close()
+
+
+def load() -> None:
+    """Import what training imports, and let transformers compile what it compiles once."""
+    imported("tailprompt.train", *LATE)
+    with suppress(AttributeError):
+        sys.modules["transformers.conversion_mapping"].get_checkpoint_conversion_mapping("bert")
 
 
 def busy() -> bool:
