@@ -145,14 +145,15 @@ def main() -> None:
     listener.bind(f"\0{sys.argv[1]}")  # fails if there is such a process already
     listener.listen(128)
     load()
-    while (come := select.select([listener], [], [], IDLE)[0]) or busy():
-        if not come:
-            continue
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            return guarded(connection)
-        connection.close()
+    come = True
+    while busy() or come:
+        come, *_ = select.select([listener], [], [], IDLE)
+        if come:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                return guarded(connection)
+            connection.close()
 
 
 def load() -> None:
@@ -163,7 +164,7 @@ def load() -> None:
 
 
 def busy() -> bool:
-    """Whether a job is running."""
+    """Whether a job is running; buries those that have ended."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
