@@ -65,7 +65,7 @@ def test_doors_lead_round_no_circle():
 
 
 def test_the_root_holds_the_stages_only():
-    beside = SHARED | {"__main__", "annotate"}  # annotate is a stage of the workflow that no person calls
+    beside = SHARED | {"__main__", "annotate", "preload"}  # annotate is a stage that no person calls
     assert {name for name in MODULES if "." not in name} == {*STAGES} | beside
 
 
@@ -96,9 +96,25 @@ def test_the_plan_reads_names_of_metrics_without_the_tasks_that_compute_them():
     assert not {file for file in sources("tailprompt.plan.schemas") if file.endswith("tasks/task.py")}
 
 
-def test_planning_preparing_scoring_and_reporting_bring_neither_torch_nor_scikit_learn_with_them():
-    modules = "__main__, decode, draw, prepare, score, tabulate"
-    plan = "__main__.dispatch(['plan', '--configfile', 'config/demo.yaml'])"
-    heavy = "any(name in sys.modules for name in ('torch', 'sklearn'))"
-    code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit({heavy})"
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+SLOW = HEAVY | {"sklearn", "seaborn", "scipy.spatial", "scipy.stats", "torch._dynamo"}
+LOAD = "from tailprompt.model import backbones; backbones.load({{'family': '{}', 'path': '{}'}})"
+SHIPPED = "workflow/resources/backbones"
+
+
+@pytest.mark.parametrize(
+    "code, absent",
+    [
+        ("from tailprompt import preload", SLOW | {"numpy", "pandas", "tailprompt.train"}),
+        ("from tailprompt import prepare, decode, score, tabulate", SLOW | {"matplotlib"}),
+        ("from tailprompt import draw, __main__", SLOW),
+        ("from tailprompt.__main__ import plan; plan(['--configfile', 'config/demo.yaml'])", SLOW),
+        ("from tailprompt import train", SLOW - {"torch", "safetensors.torch"} | {"matplotlib"}),
+        (LOAD.format("bert", f"{SHIPPED}/bert-mini"), {"timm", "sklearn", "matplotlib"}),
+        (LOAD.format("vit", f"{SHIPPED}/vit-mini"), {"transformers", "sklearn", "matplotlib"}),
+    ],
+    ids=["preload", "light", "draw", "plan", "train", "text", "image"],
+)
+def test_a_stage_imports_nothing_slow_that_it_does_not_need(code, absent):
+    found = f"import sys; print(sorted({absent} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{found}"], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr

@@ -29,5 +29,5 @@ def added(patch) -> None:
 
 def forget() -> None:
     """Let everything that was read of declarations be read again."""
-    for known in (settings_of, resolve.options, resolve.readers, resolve.keys, resolve.checker, validator):
+    for known in (settings_of, resolve.options, resolve.readers, resolve.keys, resolve.checkers, validator):
         known.cache_clear()

@@ -7,6 +7,13 @@ leaves `state.pt` there and goes on from it.
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":  # before torch is imported: a process that has imported it may run this
+    from tailprompt.preload import run
+
+    sys.exit(run("tailprompt.train"))
+
 import argparse
 import json
 import os
@@ -20,7 +27,7 @@ from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, class_words
-from tailprompt.errors import BadInput, known, stage
+from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
@@ -49,7 +56,7 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
-from tailprompt.training.provenance import surroundings
+from tailprompt.training.provenance import costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
@@ -116,7 +123,8 @@ def train(
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
-    about |= {"seconds": round(time.monotonic() - begun, 2), **about_cards(backbone), **surroundings(device)}
+    about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
+    about |= surroundings(device)
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
 
@@ -239,7 +247,3 @@ def main() -> None:
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
         device = torch.device(device)
         train(options.root, point, asked, device, options.start, capture=not options.eager)
-
-
-if __name__ == "__main__":
-    stage(main)

@@ -39,8 +39,10 @@ if GPUS and "gpu" not in workflow.global_resources:
 # A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
+# On this machine training jobs are forked from a process that has imported torch (tailprompt.preload).
+preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 shell.prefix(
-    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false"
+    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
 )
 

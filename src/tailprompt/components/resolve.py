@@ -128,14 +128,14 @@ def fault(key: str, value) -> str:
     """What is wrong with the value of a key, or nothing; a start is checked where it is resolved."""
     if key == "start":
         return "" if value is None or isinstance(value, dict) else f"{value!r} is no start"
-    error = best_match(checker(key).iter_errors(value))
+    error = best_match(checkers()[key].iter_errors(value))
     return error.message if error else ""
 
 
 @cache
-def checker(key: str) -> Draft202012Validator:
-    """The validator of one key's values."""
-    return Draft202012Validator(property_schema()[key])
+def checkers() -> dict[str, Draft202012Validator]:
+    """The validator of each key's values."""
+    return {key: Draft202012Validator(schema) for key, schema in property_schema().items()}
 
 
 @cache

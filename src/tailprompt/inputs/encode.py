@@ -10,20 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 from tailprompt.inputs.tokens import Ragged, repeated, spans, tokenize, tokenized
 from tailprompt.model.limits import check_length
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)

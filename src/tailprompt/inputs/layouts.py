@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from tailprompt.inputs.templates import LETTERS, letters_of, pieces
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import sentinel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 SPACE = "▁"  # of SentencePiece
 

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, UInt32
-from transformers import PreTrainedTokenizerBase
 
 from tailprompt.files import whole
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class Ragged(NamedTuple):

@@ -6,22 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from transformers import (
-    AutoConfig,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    PreTrainedTokenizerBase,
-)
-from transformers.utils import logging as transformers_logging
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import check_vocabulary, drawn, pretrained, source, unavailable
 from tailprompt.model.encoder_decoder import EncoderDecoder
 from tailprompt.model.placement import placed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 CPU = torch.device("cpu")
 
@@ -99,8 +95,6 @@ def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
     """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
-    transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()  # `pretrained` says in a sentence what it would tell in a page
     try:
         return read_family({**row, "device": device.type, "learns": learns}, where, pinned)
     except BadInput:
@@ -111,6 +105,9 @@ def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
 
 def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Backbone:
     """A masked language model; with `random` (changes to its config) its weights are drawn from seed 0."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer  # takes seconds that images never need
+
+    quiet()
     tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
     if "random" in row:
         model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
@@ -133,6 +130,9 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
 
 def t5(row: dict, where: str, pinned: dict) -> Backbone:
     """A T5, or an mT5; with `random` its weights are drawn as those of `masked`."""
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    quiet()
     kind = AutoConfig.from_pretrained(where, **pinned).model_type
     if kind not in ("t5", "mt5"):
         raise other_family(where, kind, row)
@@ -152,6 +152,14 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
 
 
+def quiet() -> None:
+    """Keep transformers from telling in a page what `pretrained` says in a sentence."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+
+
 def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
     """Id of what stands for the answer in an input: the mask, or a T5's first sentinel."""
     return tokenizer.convert_tokens_to_ids(tokenizer.mask_token or "<extra_id_0>")
@@ -163,9 +171,11 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
     Positions are resampled to that size. Raises BadInput for a model whose features are not those of its
     class token after a final norm, or whose blocks are not plain ones: prompts could not go in.
     """
-    import timm  # takes a second that text never needs
+    import timm  # takes seconds that text never needs
+    from huggingface_hub.utils import disable_progress_bars
     from timm.data import resolve_model_data_config
 
+    disable_progress_bars()
     revision = f"@{pinned['revision']}" if pinned else ""
     place = f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}"
     resized = {"img_size": row["size"]} if "size" in row else {}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput
 from tailprompt.model.folder import FILES
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def source(row: dict) -> tuple[str, dict]:
@@ -77,6 +80,8 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
 
 def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     """A model with the checkpoint's config and `changes`, whose weights are drawn from seed 0."""
+    from transformers import AutoConfig
+
     config = AutoConfig.from_pretrained(where, **pinned, **changes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
-from torch import nn
-from transformers.modeling_outputs import BaseModelOutput
+from torch import Tensor, nn
+
+
+class Decoded(NamedTuple):
+    """What a body returns, as transformers names it: Float[batch 2 width]."""
+
+    last_hidden_state: Tensor
 
 
 class EncoderDecoder(nn.Module):
@@ -40,4 +47,4 @@ class EncoderDecoder(nn.Module):
             encoder_attention_mask=attention_mask,
             use_cache=False,
         ).last_hidden_state
-        return BaseModelOutput(last_hidden_state=self.scale * hidden.flip(1).to(attention_mask.device))
+        return Decoded(self.scale * hidden.flip(1).to(attention_mask.device))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from transformers import AutoModelForSeq2SeqLM
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.checkpoints import pretrained
@@ -16,6 +15,8 @@ LEARNING = 5  # float32 copies of a parameter under AdamW: itself, its gradient,
 
 def placed(row: dict, where: str, pinned: dict) -> dict:
     """The dtype and devices with which `from_pretrained` loads the weights of a T5."""
+    from transformers import AutoModelForSeq2SeqLM
+
     stated = named(DTYPES, row.get("dtype", "float32"), f"dtype of backbone {where},")
     dtype = torch.float32 if row["learns"] else stated
     if row["device"] == "meta":

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 KNN = "knn/"
 
@@ -33,6 +32,8 @@ def inner(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
 
 def inter(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
     """The Euclidean distance between every two class centres, `[classes, classes]`; its mean is LPT's D."""
+    from scipy.spatial.distance import cdist  # slow to import, and most tables measure no distances
+
     middle = centres(vectors, labels, classes)
     return cdist(middle, middle)
 

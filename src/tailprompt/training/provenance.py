@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import resource
 import sys
 from functools import cache
 from importlib.metadata import version
@@ -32,6 +33,16 @@ def surroundings(device: torch.device) -> dict:
         "versions": {"python": platform.python_version()}
         | {package: version_of(package) for package in PACKAGES},
         "sources": sources,
+    }
+
+
+def costs() -> dict[str, float]:
+    """The processor time that this process took so far, in seconds, and its largest memory, in MB."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return {
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
+        "memory_mb": round(used.ru_maxrss / unit),
     }
 
 

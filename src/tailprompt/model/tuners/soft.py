@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone
 from tailprompt.model.bodies import TextBody
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Prompt = Float[Tensor, "length width"]
 FREQUENT = 1000  # number of words from which `top_words` draws (PPT Table 2)

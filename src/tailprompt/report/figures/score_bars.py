@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from tailprompt.report import records
@@ -15,6 +14,8 @@ SCORE = "accuracy/all"
 
 def score_bars(root: Path, spec: dict) -> Figure:
     """A group of bars for each data set: means over seeds, with error bars of one SD."""
+    import seaborn as sns  # takes a second, and most figures do not need it
+
     reports = records.reports(root, spec)
     _, table, _ = records.taken(root, spec)
     score = spec.get("score", SCORE)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -39,6 +38,8 @@ def score_by_frequency(root: Path, spec: dict) -> Figure:
 
 def draw(axes: Axes, scores: pd.DataFrame, titles: Iterable[str]) -> None:
     """Faint dots for classes; the mean score of classes of like frequency as a line."""
+    import seaborn as sns  # takes a second, and most figures do not need it
+
     if scores.empty:
         style.empty(axes)
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -41,6 +40,8 @@ def score_by_shots(root: Path, spec: dict) -> Figure:
 
 def draw(axes: Axes, points: pd.DataFrame, looks: dict) -> None:
     """The lines of a panel."""
+    import seaborn as sns  # takes a second, and most figures do not need it
+
     if points.empty:
         style.empty(axes)
         return
