@@ -26,7 +26,7 @@ with refused_as(WorkflowError):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
+PREDICTIONS = [runs.predictions(SCALE, point) for point in POINTS]
 weights = cache(lambda backbone: asked.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.

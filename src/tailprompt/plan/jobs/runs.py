@@ -19,6 +19,11 @@ def start_weights(config: dict, point: Point) -> list[str]:
     return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors" for start in nearest]
 
 
+def predictions(scale: str, point: Point) -> str:
+    """The predictions of a run."""
+    return f"results/{scale}/runs/{point.path}/predictions.parquet"
+
+
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
     """The input files of training."""
     results = f"results/{config['scale']}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from tailprompt.errors import named
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
+from tailprompt.plan.jobs import runs
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
 
@@ -24,18 +25,16 @@ def code(block: dict, *, stage: str) -> list[str]:
     return sorted({*shared, *sources(f"{package}.{block['kind']}")})
 
 
-def scores(block: dict) -> list[str]:
-    """The scores of each run that a table or figure takes.
+def predictions(block: dict) -> list[str]:
+    """The predictions of each run that a table or figure takes.
 
-    They stand for all files of a run, because they are made after those files, and again whenever those are.
-    A job thus has one input a run instead of five.
+    They stand for all files of a run, which one job makes. A table thus has one input a run instead of five.
     """
-    runs = f"results/{block['scale']}/runs"
-    return [f"{runs}/{point.path}/scores.parquet" for point in blocks.points(block)]
+    return [runs.predictions(block["scale"], point) for point in blocks.points(block)]
 
 
 def reports(block: dict) -> list[str]:
-    """The reports of the data sets in a table or figure."""
+    """The reports of the data sets in a table or figure, each with a digest of its data set."""
     return [f"results/{block['scale']}/data/{row['dataset']}.json" for row in block["datasets"]]
 
 
