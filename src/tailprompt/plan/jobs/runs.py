@@ -41,7 +41,7 @@ def stands(
     """
     results = root / "results" / config["scale"]
     wanted = asked.asked(config, point, told, weights, root)
-    settled = agreement.stands(wanted, point, results / "runs")
+    settled = agreement.stands(wanted, point, results)
     if write:
         file = results / "asked" / f"{point.path}.json"
         asked.write(file, wanted, results / "runs" / point.path, settled=settled)
