@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import io
 import tarfile
-from collections.abc import Callable
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 
 from tailprompt import __version__
@@ -65,7 +63,9 @@ def chosen(root: Path, only: list[str]) -> dict[str, Path]:
         raise BadInput(f"{root} has no runs; name a scale, or its folder results/<scale>")
     matched = {pattern: [point for point in folders if fnmatchcase(point, pattern)] for pattern in only}
     if empty := [pattern for pattern, points in matched.items() if not points]:
-        raise BadInput(f"--only {empty[0]}: no run of {root} is protocol/backbone/dataset/method/seed like it")
+        raise BadInput(
+            f"--only {empty[0]}: no run in {root} is like it; one is protocol/backbone/dataset/method/seed"
+        )
     kept = {point for points in matched.values() for point in points} if only else {*folders}
     return {point: folders[point] for point in sorted(kept, key=lambda point: (dataset_of(point), point))}
 

@@ -25,9 +25,8 @@ from tailprompt.plan.points import Point
 from tailprompt.report.carried import ABOUT, FORMAT, dataset_files, run_files
 
 NAME = r"[^/.\0][^/\0]*"
-PLACE = re.compile(
-    rf"data/{NAME}\.(json|parquet)|runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, CARRIED))})"
-)
+RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, CARRIED))})"
+PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{RUN}")
 
 
 def unbundle(file: Path, root: Path | None = None) -> str:
@@ -73,8 +72,8 @@ def scale_of(file: Path, name: str, content: bytes) -> str:
         about = json_object(content.decode(), f"{ABOUT} in {file}", "format", "scale")
     if about["format"] != FORMAT:
         raise BadInput(
-            f"{file} has format {about['format']}, and this tailprompt reads format {FORMAT}; use the version "
-            f"that wrote it ({about.get('tailprompt', 'unknown')})"
+            f"{file} has format {about['format']}, and this version of tailprompt reads format {FORMAT}; "
+            f"use version {about.get('tailprompt')}, which wrote it"
         )
     if not re.fullmatch(NAME, str(about["scale"])):
         raise BadInput(f"{file} is of a scale {about['scale']!r}, which is no name of a folder")

@@ -37,9 +37,10 @@ def complete(folder: Path) -> bool:
 
 
 def same_start(record: dict, results: Path, start: str) -> bool:
-    """Whether a run began from the weights that its start, named by its path, has now."""
-    present = tolerant(run_folder(results, Point.at(start)) / "run.json") or {}
-    return "weights_sha256" in present and present["weights_sha256"] == record.get("start_sha256")
+    """Whether a run began from the weights that its start (its path) has now, here or in a bundle."""
+    folders = [root / "runs" / start for root in (results, results / BUNDLED)]
+    present = [(tolerant(folder / "run.json") or {}).get("weights_sha256") for folder in folders]
+    return record.get("start_sha256") in [digest for digest in present if digest]
 
 
 def differing(record: dict, wanted: dict) -> list[str]:

@@ -19,7 +19,7 @@ from tailprompt.plan import asked
 from tailprompt.plan.agreement import differing, same_start
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
-from tailprompt.plan.places import run_folder
+from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import NAME, Resolved, resolved, settings
 
@@ -166,7 +166,7 @@ def point_at(path: str) -> tuple[str | None, Point]:
 
     Raises BadInput for any other path.
     """
-    words = Path(path).parts
+    words = tuple(word for word in Path(path).parts if word != BUNDLED)
     if "runs" in words:
         at = len(words) - 1 - words[::-1].index("runs")
         scale, words = (words[at - 1] if at else None), words[at + 1 :]

@@ -14,9 +14,14 @@ BUNDLED = "from_bundles"
 
 
 def run_folder(results: Path, point: Point) -> Path:
-    """The folder of a run: that of a bundle if the run was not finished here."""
-    here, other = (root / "runs" / point.path for root in (results, results / BUNDLED))
-    return other if not (here / "run.json").is_file() and (other / "run.json").is_file() else here
+    """The folder of a run in the results of a scale."""
+    return present(results / "runs" / point.path)
+
+
+def present(folder: Path) -> Path:
+    """The folder of a run; where a bundle brought the run if it was not finished in `folder`."""
+    other = Path(*folder.parts[:-6], BUNDLED, *folder.parts[-6:])
+    return other if not (folder / "run.json").is_file() and (other / "run.json").is_file() else folder
 
 
 def report_file(results: Path, dataset: str) -> Path:

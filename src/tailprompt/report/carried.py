@@ -21,20 +21,21 @@ from tailprompt.plan.agreement import complete, data_digest
 from tailprompt.plan.places import brought
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
+from tailprompt.report.scored import SPLITS, check
 from tailprompt.report.trained import summary
-from tailprompt.score import check
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
 
 ABOUT, FORMAT = "bundle.json", 1  # the first file of a bundle, and the version of its layout
-SPLITS = ("dev", "test")
 PROMPTS = "prompts"  # a column of runs that choose group prompts
 FEATURES = ("id", "split", "label", "vector")
 
 
 def dataset_files(report: Path) -> dict[str, bytes]:
     """Name -> content of the files of a data set. report: its .json file, beside the Parquet file."""
-    about, path = read_json(report, "dataset", "classes", "groups"), report.with_name(f"{report.stem}.parquet")
+    about, path = read_json(report, "dataset", "classes", "groups"), report.with_suffix(".parquet")
+    if about["dataset"] != report.stem:
+        raise BadInput(f"{report} is the report of data set {about['dataset']}")
     task = recorded(about)
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
     about |= {"sha256": data_digest(path)}
@@ -54,7 +55,7 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
     if report is None:
         raise BadInput(f"{folder} is there without its data set")
     record = read_json(folder / "run.json", "point", "data")
-    point, data = Point.at("/".join(folder.parts[-5:])), report.with_name(f"{report.stem}.parquet")
+    point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
     if record["point"] != vars(point):
         raise BadInput(f"{folder} has the run.json of another run")
     if keyed(record["data"], folder / "run.json", "sha256")["sha256"] != data_digest(data):

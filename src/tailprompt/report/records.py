@@ -12,9 +12,10 @@ import pandas as pd
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, read_parquet
 from tailprompt.plan import agreement
-from tailprompt.plan.places import report_file, run_folder
+from tailprompt.plan.places import brought, report_file, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
+from tailprompt.report.scored import score
 from tailprompt.tasks.metrics import CLASS
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Added
@@ -89,6 +90,11 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 def run_scores(folder: Path) -> pd.DataFrame:
     """The scores of one run; raises BadInput if it has not been scored."""
+    if brought(folder):
+        report = read_json(folder.parents[5] / "data" / f"{folder.parents[1].name}.json", "classes", "groups")
+        data = folder.parents[5] / "data" / f"{folder.parents[1].name}.parquet"
+        table = read_parquet(data, "id", "split", recorded(report).gold)
+        return score(answers(folder, data, report), table, report, folder / "predictions.parquet")
     path = folder / "scores.parquet"
     if not path.is_file():
         raise BadInput(f"{path}: not there; the run has not been scored")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap, records, separability, verdicts, trained
+from tailprompt.report import bootstrap, records, separability, trained, verdicts
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 from tailprompt.report.tables.feature_statistics import beside_each
 from tailprompt.tasks.registry import recorded
