@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -10,7 +10,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.gpus import visible
 from tailprompt.errors import refused_as
-from tailprompt.plan import asked, blocks, points, rows
+from tailprompt.plan import asked, blocks, places, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -26,7 +26,6 @@ with refused_as(WorkflowError):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 weights = cache(lambda backbone: asked.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
@@ -99,6 +98,13 @@ def stands(point):
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
 
+def scores(point):
+    """The file of a run that tables wait for. What a bundle brought counts if it is what is asked."""
+    results = Path("results", SCALE)
+    folder = places.run_folder(results, point) if stands(point) else results / "runs" / point.path
+    return str(folder / ("predictions.parquet" if places.brought(folder) else "scores.parquet"))
+
+
 def cards_of(wildcards):
     """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
     return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
@@ -116,4 +122,4 @@ def host_mb(wildcards, attempt):
 
 
 with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
-    settled = {point: stands(point) for point in POINTS}
+    RUNS = [scores(point) for point in POINTS]

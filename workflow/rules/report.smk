@@ -3,8 +3,8 @@
 
 rule tabulate:
     input:
-        runs=shown_by("tables", shown.scores),
-        data=shown_by("tables", shown.reports),
+        runs=shown_by("tables", shown.scores, file=scores),
+        data=shown_by("tables", shown.reports, file=partial(data.report, config)),
         reported=shown_by("tables", shown.reported),
         source=shown_by("tables", shown.code, stage="tabulate"),
     output:
@@ -31,8 +31,8 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=shown_by("figures", shown.scores),
-        data=shown_by("figures", shown.reports),
+        runs=shown_by("figures", shown.scores, file=scores),
+        data=shown_by("figures", shown.reports, file=partial(data.report, config)),
         reported=shown_by("figures", shown.drawn_beside),
         source=shown_by("figures", shown.code, stage="draw"),
     output:

@@ -58,12 +58,12 @@ rule score:
 
 rule runs:
     input:
-        [f"{run}/scores.parquet" for run in RUNS],
+        RUNS,
 
 
 rule scores:
     input:
-        [f"{run}/scores.parquet" for run in RUNS],
+        RUNS,
         source=sources("tailprompt.score"),
     output:
         f"results/{SCALE}/scores.parquet",

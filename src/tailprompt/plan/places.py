@@ -11,6 +11,7 @@ from pathlib import Path
 from tailprompt.plan.points import Point
 
 BUNDLED = "from_bundles"
+WHERE = ("path", "root", "files")  # keys of a data set's row that may be of this machine alone
 
 
 def run_folder(results: Path, point: Point) -> Path:
@@ -28,6 +29,11 @@ def report_file(results: Path, dataset: str) -> Path:
     """The report of a data set: that of a bundle if the data set was not prepared here."""
     here, other = (root / "data" / f"{dataset}.json" for root in (results, results / BUNDLED))
     return other if not here.is_file() and other.is_file() else here
+
+
+def anywhere(row: dict) -> dict:
+    """What the row of a data set says on every machine."""
+    return {key: value for key, value in row.items() if key not in WHERE}
 
 
 def results_of(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from pyarrow import parquet
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
 from tailprompt.plan.agreement import complete, data_digest
-from tailprompt.plan.places import brought
+from tailprompt.plan.places import anywhere, brought
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.report.scored import SPLITS, check
@@ -38,7 +38,7 @@ def dataset_files(report: Path) -> dict[str, bytes]:
         raise BadInput(f"{report} is the report of data set {about['dataset']}")
     task = recorded(about)
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
-    about |= {"sha256": data_digest(path)}
+    about |= {"sha256": data_digest(path), "row": anywhere(about.get("row", {}))}
     return {
         report.name: as_json(about),
         path.name: as_parquet(table[table["split"].isin(SPLITS)]),
