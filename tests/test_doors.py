@@ -78,7 +78,7 @@ def test_no_module_is_over_300_lines():
 @pytest.mark.parametrize(
     "stage",
     ["plan.blocks", "plan.config", "plan.runnable", "plan.forecast", "gpus", "decode", "prepare", "score",
-     "tabulate", "draw"],
+     "tabulate", "draw", "bundle", "unbundle"],
 )  # fmt: skip
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):
@@ -97,7 +97,7 @@ def test_the_plan_reads_names_of_metrics_without_the_tasks_that_compute_them():
 
 
 def test_planning_preparing_scoring_and_reporting_bring_neither_torch_nor_scikit_learn_with_them():
-    modules = "__main__, decode, draw, prepare, score, tabulate"
+    modules = "__main__, bundle, decode, draw, prepare, score, tabulate, unbundle"
     plan = "__main__.dispatch(['plan', '--configfile', 'config/demo.yaml'])"
     heavy = "any(name in sys.modules for name in ('torch', 'sklearn'))"
     code = f"import sys; from tailprompt import {modules}; {plan}; sys.exit({heavy})"
