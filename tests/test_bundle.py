@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailprompt import score
 from tailprompt.bundle import bundle
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
@@ -69,10 +68,10 @@ def finished(root: Path, method: str, seed: int, **record) -> Path:
 
 def made(root: Path, **changes) -> Path:
     """Results of six runs on one data set; returns their folder."""
-    data = made_up.data(root, **changes)
+    made_up.data(root, **changes)
     for method in METHODS:
         for seed in SEEDS:
-            score.score_run(finished(root, method, seed), data)
+            finished(root, method, seed)
     return root
 
 
@@ -356,14 +355,11 @@ def test_compact_predictions_give_the_scores_and_draws_of_all_logits(tmp_path_fa
 def measured(root: Path, report: dict) -> list:
     """The scores of the run below `root` and their draws over test examples, as text."""
     folder, task = root / "runs/glee/mini/made/prompt/1", recorded(report)
-    table = answers(folder, root / "data/made.parquet", report)
-    groups, names = (
-        report["groups"]["test"],
-        [f"{name}/{group}" for name in task.metrics for group in ("all", "some")],
-    )
-    test = task.added(table[table.split == "test"].sort_values("id"), report)
+    parts, groups = answers(folder, root / "data/made.parquet", report), report["groups"]["test"]
+    names = [f"{metric}/{group}" for metric in task.metrics for group in ("all", "some")]
+    test = task.added(parts["test"].sort_values("id"), report)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bootstrap, "DRAWS", 20)
         draws = bootstrap.replicates(task, names, groups, {1: test}, np.random.default_rng(0))
-    each = [scores(task, table[table.split == split], report, groups) for split in carried.SPLITS]
+    each = [scores(task, part, report, groups) for part in parts.values()]
     return [str(each), {name: values.tobytes() for name, values in draws[1].items()}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import pandas as pd
 import pytest
 from project import TINY, commented, copied, edited, names, planned, snakemake, stage, write_toy
 
@@ -25,8 +26,9 @@ def test_data_become_scores_tables_figures_and_a_report(project):
     results = project / "results/tiny"
     run = results / "runs/glee/tiny/toy/prompt/775"
     made = {file.name for file in run.iterdir()}
-    assert made >= {"weights.safetensors", "predictions.parquet", "curve.csv", "run.json", "scores.parquet"}
+    assert made >= {"weights.safetensors", "predictions.parquet", "curve.csv", "run.json"}
     assert "state.pt" not in made
+    assert len(pd.read_parquet(results / "scores.parquet")[["method", "seed"]].drop_duplicates()) == 4
     for table in ("claims", "table1", "table2"):
         assert {file.suffix for file in (results / "tables/glee").glob(f"{table}.*")} == {
             ".tex",
@@ -66,7 +68,7 @@ def test_one_methods_learning_rate_re_plans_its_runs_and_what_shows_them(project
         project / "config/methods.yaml", "{title: CLS-tuning (T), ", "{lr: 2.0e-3, title: CLS-tuning (T), "
     ):
         jobs = planned(project)
-    assert set(names(jobs, "train", "method")) == set(names(jobs, "score", "method")) == {"cls-tanh"}
+    assert set(names(jobs, "train", "method")) == {"cls-tanh"}
     assert len(names(jobs, "train", "seed")) == 2
     assert names(jobs, "tabulate", "name") == ["claims", "table2"] and not names(jobs, "prepare", "dataset")
 
@@ -80,7 +82,19 @@ def test_editing_a_loader_remakes_its_data_and_no_run(project):
     with commented(project / "src/tailprompt/data/readers.py"):
         jobs = planned(project)
     assert names(jobs, "prepare", "dataset") == ["toy"]
-    assert not names(jobs, "train", "seed") and len(names(jobs, "score", "seed")) == 4
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
+
+
+def test_editing_how_scores_are_computed_remakes_what_shows_them_and_no_run(project):
+    with commented(project / "src/tailprompt/tasks/classification.py"):
+        jobs = planned(project)
+    assert {rule for rule, _ in jobs} == {"tabulate", "draw", "scores"}
+    assert set(names(jobs, "tabulate", "name")) >= {"claims", "table2"}
+
+
+def test_other_groups_of_a_data_set_remake_what_shows_them_and_no_run(project):
+    jobs = planned(project, *TINY, "--config", "datasets={toy: {threshold: 0.3}}")
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
 
 
 def test_editing_how_runs_are_trained_re_plans_none(project):
@@ -92,7 +106,7 @@ def test_editing_how_runs_are_trained_re_plans_none(project):
 
 def test_one_more_seed_re_plans_its_runs_only(project):
     jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
-    assert names(jobs, "train", "seed") == names(jobs, "score", "seed") == ["777", "777"]
+    assert names(jobs, "train", "seed") == ["777", "777"]
 
 
 def test_where_a_run_is_computed_makes_nothing_stale(project):
@@ -101,7 +115,7 @@ def test_where_a_run_is_computed_makes_nothing_stale(project):
 
 def test_a_scale_does_not_take_over_the_backbone_of_another(project):
     jobs = planned(project, *TINY, "--config", "scale=other", "backbones={tiny: {random: {hidden_size: 16}}}")
-    assert {"backbone", "train", "score", "tabulate", "draw"} <= {rule for rule, _ in jobs}
+    assert {"backbone", "train", "tabulate", "draw"} <= {rule for rule, _ in jobs}
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
-  train | score | tabulate | draw             train and score runs, make tables and figures
+  train | score | tabulate | draw             train runs, score them for people, make tables and figures
   vocabulary | pack | pretrain | card         pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE

@@ -10,7 +10,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.gpus import visible
 from tailprompt.errors import refused_as
-from tailprompt.plan import asked, blocks, places, points, rows
+from tailprompt.plan import asked, blocks, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -98,11 +98,12 @@ def stands(point):
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
 
-def scores(point):
-    """The file of a run that tables wait for. What a bundle brought counts if it is what is asked."""
-    results = Path("results", SCALE)
-    folder = places.run_folder(results, point) if stands(point) else results / "runs" / point.path
-    return str(folder / ("predictions.parquet" if places.brought(folder) else "scores.parquet"))
+def predictions(point):
+    """The predictions of a run, where they are if the run is what is asked."""
+    return runs.predictions(SCALE, point, settled=stands(point))
+
+
+report_of = partial(data.report, config)
 
 
 def cards_of(wildcards):
@@ -122,4 +123,4 @@ def host_mb(wildcards, attempt):
 
 
 with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
-    RUNS = [scores(point) for point in POINTS]
+    PREDICTIONS = [predictions(point) for point in POINTS]

@@ -20,8 +20,7 @@ from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
 from tailprompt.plan.agreement import complete, data_digest
 from tailprompt.plan.places import anywhere, brought
 from tailprompt.plan.points import Point
-from tailprompt.report.answers import answers
-from tailprompt.report.scored import SPLITS, check
+from tailprompt.report.answers import SPLITS, answers
 from tailprompt.report.trained import summary
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
@@ -73,10 +72,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
 def predictions(folder: Path, data: Path, report: Mapping) -> pd.DataFrame:
     """The predictions of a run as they travel: decided, without scores, with the chosen group prompts."""
     task, path = recorded(report), folder / "predictions.parquet"
-    rows, columns = answers(folder, data, report), ["id", "split", *task.reads(report)[0]]
-    known = read_parquet(data, "id", "split", task.gold)
-    for split in SPLITS:
-        check(rows, known, task.gold, split, path)
+    rows = pd.concat(answers(folder, data, report).values())
+    columns = dict.fromkeys(["id", "split", task.gold, *task.reads(report)[0]])
     kept = task.decided(rows, report)[[name for name in columns if name != SCORES]]
     with reading(path):
         pooled = PROMPTS in parquet.read_schema(path).names

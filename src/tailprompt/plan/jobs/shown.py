@@ -26,17 +26,16 @@ def code(block: dict, *, stage: str) -> list[str]:
     return sorted({*shared, *sources(f"{package}.{block['kind']}")})
 
 
-def scores(block: dict, *, file: Callable[[Point], str]) -> list[str]:
-    """The scores of each run that a table or figure takes; `file` names them.
+def predictions(block: dict, *, file: Callable[[Point], str]) -> list[str]:
+    """The predictions of each run that a table or figure takes; `file` names them.
 
-    They stand for all files of a run, because they are made after those files, and again whenever those are.
-    A job thus has one input a run instead of five.
+    They stand for all files of a run, which one job makes. A table thus has one input a run instead of five.
     """
     return [file(point) for point in blocks.points(block)]
 
 
 def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
-    """The reports of the data sets in a table or figure; `file` names them."""
+    """The reports of the data sets in a table or figure, each with its data's digest; `file` names them."""
     return [file(row["dataset"]) for row in block["datasets"]]
 
 

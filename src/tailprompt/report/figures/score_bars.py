@@ -16,8 +16,8 @@ SCORE = "accuracy/all"
 def score_bars(root: Path, spec: dict) -> Figure:
     """A group of bars for each data set: means over seeds, with error bars of one SD."""
     reports = records.reports(root, spec)
-    _, table, _ = records.taken(root, spec)
     score = spec.get("score", SCORE)
+    _, table, _ = records.taken(root, spec, [score])
     table = table[(table.split == "test") & (table.score == score)]
     titles = style.titles(spec)
     sets = {name: style.title(report["title"]) for name, report in reports.items()}

@@ -37,7 +37,7 @@ NOT_RUN = "not run"
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """A row for each claim over all data sets, with Holm's correction, and a row on each data set."""
-    runs, _, _ = records.taken(root, spec)
+    runs, _, _ = records.taken(root, spec, [])
     reports = records.reports(root, spec)
     evidence = {dataset: gather(runs[runs.dataset == dataset], spec, reports[dataset]) for dataset in reports}
     printed = records.reported(spec["paper"])
