@@ -13,7 +13,7 @@ from tailprompt import score
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.report import records
+from tailprompt.report import records, trained
 from tailprompt.report.figures.features import vectors
 
 
@@ -157,7 +157,7 @@ READERS = [
     ),
     ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("features.parquet", lambda root, folder: vectors(one(folder), 0)),
-    ("weights.safetensors", lambda root, folder: records.norms(folder)),
+    ("weights.safetensors", lambda root, folder: trained.norms(folder)),
     ("data/made.json", lambda root, folder: records.report(root, "made")),
     ("data/made.json", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("data/made.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),

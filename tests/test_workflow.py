@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pandas as pd
 import pytest
-from project import TINY, commented, copied, edited, names, planned, snakemake
+from project import TINY, commented, copied, edited, names, planned, snakemake, stage, write_toy
 
 pytestmark = pytest.mark.workflow
 
@@ -116,3 +116,48 @@ def test_where_a_run_is_computed_makes_nothing_stale(project):
 def test_a_scale_does_not_take_over_the_backbone_of_another(project):
     jobs = planned(project, *TINY, "--config", "scale=other", "backbones={tiny: {random: {hidden_size: 16}}}")
     assert {"backbone", "train", "tabulate", "draw"} <= {rule for rule, _ in jobs}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(project, tmp_path_factory):
+    """A copy of the project without its data, to which a bundle brought the tiny scale's runs."""
+    folder = copied(tmp_path_factory.mktemp("copy") / "elsewhere")
+    (folder / "tests/toy.csv").unlink()
+    file = folder.parent / "tiny.tar.xz"
+    stage(project, "bundle", "tiny", file)
+    assert f"{file}: 4 runs added" in stage(folder, "unbundle", file)
+    return folder
+
+
+def test_tables_and_figures_of_bundled_runs_are_the_same_and_nothing_else_is_planned(project, elsewhere):
+    assert {rule for rule, _ in planned(elsewhere)} == {"tabulate", "draw", "scores"}
+    done = snakemake(elsewhere, "tables", "figures", "--cores", "2", *TINY)
+    assert done.returncode == 0, done.stdout
+    for what in ("tables/glee", "figures/glee"):
+        here, there = (
+            {file.name: file.read_bytes() for file in (root / "results/tiny" / what).iterdir()}
+            for root in (project, elsewhere)
+        )
+        assert here == there and here
+    assert "Nothing to be done" in snakemake(elsewhere, "-n", *TINY).stdout
+
+
+def test_a_bundled_run_that_is_not_what_is_asked_is_trained_here(elsewhere):
+    write_toy(elsewhere / "tests/toy.csv")
+    jobs = planned(elsewhere, *TINY, "--config", "methods={prompt: {lr: 0.5}}")
+    assert names(jobs, "train", "method") == ["prompt", "prompt"] and names(jobs, "prepare", "dataset") == [
+        "toy"
+    ]
+
+
+def test_a_bundled_run_is_trained_here_if_another_starts_from_it(elsewhere):
+    write_toy(elsewhere / "tests/toy.csv")
+    begun = "methods={prompt-focal: {start: {method: prompt}}}"
+    methods = "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}"
+    jobs = planned(elsewhere, *TINY, "--config", begun, methods)
+    assert names(jobs, "train", "method") == ["prompt", "prompt", "prompt-focal", "prompt-focal"]
+
+
+def test_data_of_a_bundle_are_prepared_here_if_their_row_is_another(elsewhere):
+    jobs = planned(elsewhere, *TINY, "--config", "datasets={toy: {title: Another}}")
+    assert names(jobs, "prepare", "dataset") == ["toy"] and not names(jobs, "train", "seed")

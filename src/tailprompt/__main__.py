@@ -18,6 +18,8 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
   export   RUN FOLDER            write the soft prompt of a run as a peft adapter
+  bundle   SCALE FILE            write the results of a scale into one file, without weights
+  unbundle FILE ...              add bundled results to those here, for tables and figures
 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
@@ -42,6 +44,8 @@ STAGES = (
     "draw",
     "predict",
     "export",
+    "bundle",
+    "unbundle",
 )
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import read_json, whole
 from tailprompt.plan import agreement
+from tailprompt.plan.places import BUNDLED, present, report_file
 from tailprompt.report.answers import answers
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
@@ -58,7 +59,7 @@ def collect(root: Path) -> pd.DataFrame:
         place = dict(zip(COORDINATES, folder.parts[-5:], strict=True))
         extra = {key: run.get(key) for key in ("trainable", "best_step")}
         extra["selection_split"] = run.get("selection_split", "dev")
-        table = scores_of(folder, root / "data" / f"{place['dataset']}.json")
+        table = scores_of(folder, report_file(root, place["dataset"]))
         parts.append(table.assign(**place, **extra))
     if not parts:
         raise BadInput(f"{root}/runs: no run to score yet")
@@ -72,15 +73,17 @@ def collect(root: Path) -> pd.DataFrame:
 
 
 def finished(root: Path) -> Iterator[tuple[Path, dict]]:
-    """The folder and the run.json of each run that is what is asked; which is not, it says on standard error."""
-    for file in sorted(root.glob("runs/*/*/*/*/*/run.json")):
-        run = read_json(file)
+    """The folder and run.json of each run that is what is asked; of others it says so on standard error."""
+    files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
+    for point in sorted({file.parts[-6:-1] for file in files}):
+        folder = present(root.joinpath("runs", *point))
+        run = read_json(folder / "run.json")
         try:
-            agreement.check(file.parent, run)
+            agreement.check(folder, run)
         except BadInput as error:
             print(f"left out: {error}", file=sys.stderr)
         else:
-            yield file.parent, run
+            yield folder, run
 
 
 def main() -> None:

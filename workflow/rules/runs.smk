@@ -43,7 +43,7 @@ rule runs:
 rule scores:
     input:
         runs=PREDICTIONS,
-        data=expand("results/{scale}/data/{dataset}.json", scale=SCALE, dataset=DATASETS),
+        data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
     output:
         f"results/{SCALE}/scores.parquet",

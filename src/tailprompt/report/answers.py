@@ -10,7 +10,9 @@ import pandas as pd
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_parquet
+from tailprompt.plan.places import brought
 from tailprompt.tasks.registry import recorded
+from tailprompt.tasks.task import SCORES
 
 SPLITS = ("dev", "test")
 
@@ -18,12 +20,14 @@ SPLITS = ("dev", "test")
 def answers(folder: Path, data: Path, report: dict) -> dict[str, pd.DataFrame]:
     """Dev and test -> the ids, and the columns that the task reads, of their examples.
 
-    folder: of the run. data: the Parquet file of the data set. report: what `prepare` wrote about it. Raises
-    BadInput unless each example of both splits is predicted exactly once, with its label. Results that were
-    copied here without their data are not compared.
+    folder: of the run; from a bundle it has no scores of classes, as its predictions are decided. data: the
+    Parquet file of the data set. report: what `prepare` wrote about it. Raises BadInput unless each example
+    of both splits is predicted exactly once, with its label. Results that were copied here without their data
+    are not compared.
     """
     task, place = recorded(report), folder / "predictions.parquet"
     predicted, beside = task.reads(report)
+    predicted = [name for name in predicted if name != SCORES or not brought(folder)]
     parts = by_split(read_parquet(place, *dict.fromkeys(["id", "split", task.gold, *predicted])))
     if not beside and not data.is_file():
         return parts

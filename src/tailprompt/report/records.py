@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from math import prod
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from safetensors import safe_open
-from safetensors.numpy import load_file
 
-from tailprompt.errors import BadInput, named
-from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.errors import BadInput
+from tailprompt.files import read_json, read_parquet
 from tailprompt.plan import agreement
+from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS
@@ -33,7 +31,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     with `there` false, for a missing run. Raises BadInput if a run is not what is asked.
     """
     rows = [
-        {**run, "seed": seed, "folder": root / "runs" / point.path}
+        {**run, "seed": seed, "folder": run_folder(root, point)}
         for run in spec["runs"]
         for seed in spec["seeds"]
         for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
@@ -48,7 +46,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
 
 def report(root: Path, dataset: str) -> dict:
     """The report that `prepare` wrote about a data set; raises BadInput if there is none."""
-    path = root / "data" / f"{dataset}.json"
+    path = report_file(root, dataset)
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
     return read_json(path, "classes", "rows", "counts", "groups")
@@ -144,21 +142,6 @@ def statistics(frame: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added
         order = table.id.to_numpy()
         added[run.method, run.seed] = task.added(table, report)
     return added
-
-
-def norms(folder: Path) -> np.ndarray:
-    """The Euclidean length of each class vector of a run, `[classes]`."""
-    path = folder / "weights.safetensors"
-    with reading(path):
-        vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
-    return np.linalg.norm(vectors.astype(np.float64), axis=1)
-
-
-def sizes(folder: Path) -> dict[str, int]:
-    """The number of elements of each tensor that a run wrote, by name."""
-    path = folder / "weights.safetensors"
-    with reading(path), safe_open(path, "numpy") as file:
-        return {name: prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap, records, separability, verdicts
+from tailprompt.report import bootstrap, records, separability, trained, verdicts
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 from tailprompt.report.tables.feature_statistics import beside_each
 from tailprompt.tasks.registry import recorded
@@ -64,7 +64,7 @@ def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
     drawn = bootstrap.replicates(task, names, groups, added, random)
     return {
         "drawn": drawn,
-        "norms": {run: records.norms(folder) for run, folder in compared(runs, about["norm_slope"])},
+        "norms": {run: trained.norms(folder) for run, folder in compared(runs, about["norm_slope"])},
         "features": features(runs, about["separability"], report, random),
         "train": np.asarray(report["counts"]["train"]),
     }
