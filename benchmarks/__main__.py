@@ -1,8 +1,8 @@
 """Speed of training, ours beside others, on made-up data with random weights; nothing is downloaded.
 
-    PYTHONPATH=src python -m benchmarks                         # all parts; minutes on a GPU
-    PYTHONPATH=src python -m benchmarks --only CMID losses      # parts whose name holds one of these
-    PYTHONPATH=src python -m benchmarks --small --device cpu    # small networks, to see that it runs
+PYTHONPATH=src python -m benchmarks                         # all parts; minutes on a GPU
+PYTHONPATH=src python -m benchmarks --only CMID losses      # parts whose name holds one of these
+PYTHONPATH=src python -m benchmarks --small --device cpu    # small networks, to see that it runs
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ def compare(part: str, options: argparse.Namespace, device: torch.device, matmul
     return rows
 
 
-def measured(
-    system: System, job: Job, device: torch.device, seconds: float
-) -> tuple[Watch, float, str]:
+def measured(system: System, job: Job, device: torch.device, seconds: float) -> tuple[Watch, float, str]:
     """What a watch saw of a system, its peak memory in GiB, and what is to be told beside them."""
     watch, on_gpu = Watch(device, seconds), device.type == "cuda"
     if on_gpu:
@@ -112,7 +110,9 @@ def reason(error: Exception) -> str:
 
 def surroundings(device: torch.device, matmul: float) -> str:
     """Where it ran, and what the shares are of."""
-    name = torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
+    name = (
+        torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or platform.machine()
+    )
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
     return f"{name}, {versions}; large matrix product {matmul / 1e12:,.3g} TFLOP/s"
 

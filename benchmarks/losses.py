@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -16,7 +17,7 @@ from tailprompt.training.graphs import Graphs
 from tailprompt.training.samplers import shuffled
 
 EPOCHS = 2  # in the second one, captured steps are replayed
-JOB = partial(bert, BERT_BASE | NO_DROPOUT, R52)
+JOB = partial(bert, BERT_BASE | NO_DROPOUT, replace(R52, classes=8))  # so few are learnt in a hundred steps
 
 
 def curves(job: Job, device: torch.device) -> pd.DataFrame:

@@ -36,11 +36,10 @@ def ours(
         if device.type == "cpu":
             return "blocks are compiled on a GPU only"
         model.body.compile_blocks()
-    batches = watched(batches_of(job, examples), watch)
-    # captured steps are replayed from the second epoch on, because all epochs have the same lengths
+    # captured steps are replayed from the third epoch on, because all epochs have the same lengths
     watch.begin(warm=2 * job.period if capture else 5, period=job.period)
     with suppress(Over):
-        train(job, model, batches, graphs, epochs=EPOCHS)
+        train(job, model, watched(batches_of(job, examples), watch), graphs, epochs=EPOCHS)
     return "" if graphs.captures == (capture and device.type == "cuda") else "not captured"
 
 
@@ -62,9 +61,7 @@ def train(
     set_precision(PRECISION)
     within = partial(lowered, model, PRECISION, device)
     with deterministic():
-        return fit(
-            model, batches, of_outputs(cost), lambda _: {}, schedule, within=within, graphs=graphs
-        )
+        return fit(model, batches, of_outputs(cost), lambda _: {}, schedule, within=within, graphs=graphs)
 
 
 def batches_of(job: Job, examples) -> Batches:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from benchmarks.job import Job
 from benchmarks.texts import PROMPT
@@ -19,7 +19,7 @@ WORKERS = 4
 
 def trainer(job: Job, device: torch.device, watch: Watch, *, adapter: str | None = None) -> None:
     """Run Trainer until the watch has seen enough. adapter: of peft, a name in ADAPTERS."""
-    model = job.theirs()
+    model = job.theirs().to(device)
     if adapter:
         from peft import get_peft_model
 
@@ -73,7 +73,9 @@ def train(
             weight_decay=0.0,
             max_grad_norm=job.clip,
         )
-        Trainer(model, arguments, train_dataset=rows, data_collator=job.collate, **given).train()
+        made = Trainer(model, arguments, train_dataset=rows, data_collator=job.collate, **given)
+        made.remove_callback(PrinterCallback)
+        made.train()
 
 
 def prompt_tuning():
