@@ -21,6 +21,7 @@ from tailprompt.model import backbones
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
 from tailprompt.training import loop
+from tailprompt.training.graphs import Graphs
 
 STEPS = {
     "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
@@ -229,3 +230,18 @@ def test_what_ships_is_at_most_32_megabytes():
     limits = {"bert-mini": 15e6, "t5-mini": 10e6, "vit-mini": 8e6}
     assert sizes.keys() == limits.keys() and sum(sizes.values()) <= 32e6
     assert all(sizes[name] <= limit for name, limit in limits.items())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize("recipe", [BERT, T5, VIT], ids=["bert", "t5", "vit"])
+def test_captured_pre_training_equals_launched_pre_training(tmp_path, monkeypatch, recipe):
+    kept, folder = {}, tmp_path / "packed"
+    words = pretrain.read_tokenizer(write_packed(recipe, folder))
+    for capture in (True, False):
+        graphs = Graphs(torch.device("cuda"), capture=capture)
+        monkeypatch.setattr(loop, "Graphs", lambda device, made=graphs: made)
+        task = tasks.build({**recipe, "steps": 12}, folder, words, torch.device("cuda"))
+        pretrain.train(task, {**recipe, "steps": 12}, tmp_path / "state.pt", str(capture), "x")
+        kept[capture] = torch.cat([value.detach().flatten() for value in task.model.parameters()])
+        assert bool(graphs.kept) == capture
+    assert torch.equal(kept[True], kept[False])

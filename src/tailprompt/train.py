@@ -51,6 +51,7 @@ from tailprompt.training.outcome import (
 )
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
+from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
 
 
@@ -74,7 +75,13 @@ def train(
     model, changed = begun_model(backbone, run, prepared, start)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
-        examples_of, backbone=backbone, run=run, words=prepared.words, pixels=pixels, device=device
+        examples_of,
+        backbone=backbone,
+        run=run,
+        words=prepared.words,
+        pixels=pixels,
+        device=device,
+        kept=root / "tokens",
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
     as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
@@ -85,9 +92,10 @@ def train(
     same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
+    seen = with_vectors(model, splits, run)
     progress = fit_model(
         model,
-        splits,
+        seen,
         prepared.classes,
         run,
         scorer,
@@ -97,7 +105,7 @@ def train(
         key=json.dumps(same, sort_keys=True),
         label=f"{point.dataset} {point.method} {point.seed}",
     )
-    logits, tau = predicted(model, splits, run, scorer)
+    logits, tau = predicted(model, seen, run, scorer)
     prompts = chosen_prompts(model, splits, run)
     write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])

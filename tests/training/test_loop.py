@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.encode import pack
+from tailprompt.inputs.encode import Examples
 from tailprompt.training import loop
 from tailprompt.training.batches import epoch_batches, of_outputs, predict, sampled
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
@@ -38,12 +38,14 @@ def model():
 def examples(count: int, seed: int):
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, 3, (count,), generator=generator)
-    rows = []
+    texts = []
     for label in labels.tolist():
         length = int(torch.randint(3, 12, (1,), generator=generator))
-        ids = torch.randint(1, 37, (length,), generator=generator).tolist() + [37 + label]
-        rows.append((ids, [0] * len(ids), 0, False))
-    return pack(rows, labels, [f"row-{i}" for i in range(count)], 0)
+        texts.append([*torch.randint(1, 37, (length,), generator=generator).tolist(), 37 + label])
+    lengths, tokens = torch.tensor([len(ids) for ids in texts]), torch.tensor(sum(texts, []))
+    names, at = [f"row-{i}" for i in range(count)], torch.zeros_like(labels)
+    starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    return Examples(tokens, torch.zeros_like(tokens), starts, lengths, at, labels, names, pad=0, truncated=0)
 
 
 def judge(logits, labels):

@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt.gpus import visible
+from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.plan import asked, blocks, points, rows
 from tailprompt.plan.config import load, typed

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
 
-Hidden = Float[Tensor, "batch width"]
-Logits = Float[Tensor, "batch classes"]
+Hidden = Float[Tensor, "*batch width"]
+Logits = Float[Tensor, "*batch classes"]
 
 
 class Classifier(nn.Module):

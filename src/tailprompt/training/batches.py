@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Loss, Part
 from tailprompt.training.precision import lowered
@@ -21,7 +20,7 @@ Rows = Int[Tensor, " batch"]  # example indices
 
 
 def sampled(
-    examples: Examples | Images,
+    examples: Split,
     sampler: Callable,
     *,
     batch: int,
@@ -62,7 +61,7 @@ def sampled(
     return Batches(per_epoch, batch, parts, names)
 
 
-def labelled(examples: Examples | Images, width: int, branch: int, *staged: Tensor) -> tuple:
+def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
     """A batch for the loss: inputs, labels and the branch that it is of."""
     return (*examples.made(*staged, width=width), branch)
 
@@ -74,14 +73,14 @@ def on_device(steps: list[list[Rows]], device: torch.device) -> list[list[Rows]]
     return [[next(there) for _ in branches] for branches in steps]
 
 
-def widths_of(examples: Examples | Images, steps: list[list[Rows]]) -> Sequence[int]:
+def widths_of(examples: Split, steps: list[list[Rows]]) -> Sequence[int]:
     """The widths to which batches are padded, chosen by those of an epoch."""
     longest = [examples.width(rows) for branches in steps for rows in branches]
     return choose(longest, examples.width(torch.arange(len(examples))))
 
 
 def epoch_batches(
-    examples: Examples | Images, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
+    examples: Split, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
 ) -> list[list[Rows]]:
     """The rows of each branch of each step in an epoch. They depend on the seed and the epoch only."""
     generator = Generator().manual_seed(seed * 1_000_003 + epoch)
@@ -107,13 +106,13 @@ def of_outputs(cost: Callable) -> Loss:
 @torch.no_grad()
 def predict(
     model: nn.Module,
-    examples: Examples | Images,
+    examples: Split,
     *,
     tokens: int = 16_384,
     precision: str = "float32",
     apply: Callable | None = None,
     graphs: Graphs | None = None,
-) -> Float[Tensor, "examples outputs"]:
+) -> Float[Tensor, "examples *outputs"]:
     """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
     A batch holds examples of similar length, about `tokens` tokens in all. graphs: captures the whole pass,

@@ -10,8 +10,7 @@ import torch
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.components.training import Training
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import of_outputs, predict, sampled
 from tailprompt.training.graphs import Graphs
@@ -27,7 +26,7 @@ from tailprompt.training.state import Progress
 
 def fit_model(
     model: Model,
-    splits: dict[str, Examples | Images],
+    splits: dict[str, Split],
     classes: list[str],
     run: Run,
     scorer: Scorer,
@@ -52,7 +51,8 @@ def fit_model(
     cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
     set_precision(run.precision)
     device = splits["train"].labels.device
-    graphs = Graphs(device, capture=capture)
+    together = len({value.device for value in model.parameters()}) == 1
+    graphs = Graphs(device, capture=capture and together)
     return fit(
         model,
         sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=seed),
@@ -89,7 +89,7 @@ def schedule_of(told: Training, select: str) -> Schedule:
 
 
 def evaluated(
-    model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer, graphs: Graphs
+    model: Model, *, dev: Split, precision: str, scorer: Scorer, graphs: Graphs
 ) -> dict[str, float]:
     """The scores on dev; empty if it has no examples."""
     if not len(dev):

@@ -58,8 +58,6 @@ class Graphs:
         except RuntimeError as error:
             draws.graphsafe_set_state(before)  # the other one would go on waiting for a capture to end
             self.forget()
-            if isinstance(error, torch.cuda.OutOfMemoryError):
-                raise
             self.captures, first = False, str(error).partition("\n")[0]
             tqdm.write(f"not captured as a CUDA graph, which would be faster: {first}")
         else:
@@ -70,6 +68,7 @@ class Graphs:
 def recording(graph: torch.cuda.CUDAGraph, pool: tuple[int, int] | None) -> Iterator[None]:
     """Capture what is launched. A thread that reads ahead may go on; garbage is not collected."""
     torch.cuda.synchronize()
+    torch.cuda.empty_cache()  # a graph has memory of its own
     collects = gc.isenabled()
     gc.disable()
     graph.capture_begin(pool=pool, capture_error_mode="thread_local")

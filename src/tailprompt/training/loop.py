@@ -171,8 +171,8 @@ def update(
             return graphs(key, staged, partial(taken, take, parts))
         except torch.cuda.OutOfMemoryError:
             progress.micro = halved(progress.micro, batches.size)
-        learner.optimizer.zero_grad(set_to_none=True)
         graphs.forget()
+        learner.optimizer.zero_grad(set_to_none=True)
         torch.cuda.empty_cache()
 
 
