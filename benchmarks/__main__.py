@@ -27,8 +27,8 @@ from benchmarks.watch import Watch, matmul_rate
 LOSSES = "losses"  # a part of its own
 
 
-def main() -> None:
-    options = parsed()
+def main(arguments: list[str] | None = None) -> None:
+    options = parsed(arguments)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic kernels ask for it
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # Trainer would take all
     transformers.logging.set_verbosity_error()
@@ -46,10 +46,11 @@ def main() -> None:
         except Exception as error:
             print(f"{LOSSES}: {reason(error)}")
     print("\n" + write(rows, lines, where, options.out))
+    plot.draw(table.compared(rows), lines, options.out / "speed")
     print(f"{time.perf_counter() - begun:.0f} s; {options.out}/speed.md, .csv, .pdf, .png")
 
 
-def parsed() -> argparse.Namespace:
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -66,7 +67,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--device", choices=["cpu", "cuda"], help="by default a GPU if there is one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
     parser.add_argument("--out", type=Path, default=Path("results/speed"), help="folder of table and figure")
-    return parser.parse_args()
+    options = parser.parse_args(arguments)
+    if not chosen([*PARTS, LOSSES], options.only):
+        parser.error(f"--only: no part is named so; parts: {', '.join([*PARTS, LOSSES])}")
+    return options
 
 
 def chosen(names: Iterable[str], wanted: list[str]) -> list[str]:
@@ -118,16 +122,15 @@ def surroundings(device: torch.device, matmul: float) -> str:
 
 
 def write(rows: list[dict], lines: pd.DataFrame, where: str, out: Path) -> str:
-    """Write table and figure of what there is; returns the former as text."""
+    """Write the table of what there is, and the losses; returns it as text."""
     out.mkdir(parents=True, exist_ok=True)
-    found = table.compared(rows) if rows else pd.DataFrame(columns=[*table.HEADS])
+    found = table.compared(rows)
     text = f"{where}\n\n{table.markdown(found)}"
     if len(lines):
         lines.to_csv(out / "losses.csv")
         text += f"\n{losses.gaps(lines)}\n"
     found.to_csv(out / "speed.csv", index=False)
     (out / "speed.md").write_text(text)
-    plot.draw(found, lines, out / "speed")
     return text
 
 

@@ -1,13 +1,13 @@
-"""The bare step: forward, loss, backward, clipping and optimizer in one CUDA graph, and nothing around it.
+"""The bare step: forward, loss, backward, clipping and optimizer in a CUDA graph, and nothing around it.
 
-It is what our loop could reach at most: the batches are made beforehand, no schedule sets the rate, and nobody
-asks whether the loss is finite. It computes as a run does: float32 parameters that learn, a body in
+It is what our loop could reach at most: the batches are made beforehand, no schedule sets the rate, and
+nobody asks whether the loss is finite. It computes as a run does: float32 parameters that learn, a body in
 bfloat16, deterministic kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 
 import torch
@@ -19,6 +19,8 @@ from benchmarks.ours import batches_of
 from benchmarks.watch import Watch, deterministic
 
 EXACT = ("lm_head.weight", "groups.keys")  # parameters of a body that stay float32
+Batch = dict[str, Tensor]  # inputs and labels
+Step = Callable[[Batch], None]
 
 
 def bare(job: Job, device: torch.device, watch: Watch) -> None:
@@ -26,27 +28,29 @@ def bare(job: Job, device: torch.device, watch: Watch) -> None:
     model, batches = job.ours().to(device).train(), made(job, device)
     watch.begin(warm=5, period=job.period)
     with deterministic():
-        step, steps, pool = step_of(job, model, device), {}, torch.cuda.graph_pool_handle()
+        step = step_of(job, model, device)
+        steps = all_captured(step, batches) if device.type == "cuda" else {}
         for done in count(1):
-            inputs, labels = batches[done % len(batches)]
-            names, tensors = [*inputs], [*inputs.values(), labels]
-            shapes = tuple(tensor.shape for tensor in tensors)
-            if shapes not in steps:
-                work = lambda *given: step(dict(zip(names, given[:-1], strict=True)), given[-1])  # noqa: B023, E731
-                steps[shapes] = captured(work, tensors, pool) if device.type == "cuda" else work
-            steps[shapes](*tensors)
+            batch = batches[done % len(batches)]
+            steps.get(shapes(batch), step)(batch)
             if watch.over(done):
                 return
 
 
-def made(job: Job, device: torch.device) -> list[tuple[dict[str, Tensor], Tensor]]:
+def made(job: Job, device: torch.device) -> list[Batch]:
     """The batches of an epoch of our loop, on the device."""
     batches = batches_of(job, job.examples(device))
     parts = [part for step in range(batches.per_epoch) for part in batches.parts(step, job.batch)]
-    return [part.made(*part.staged)[:2] for part in parts]
+    found = [part.made(*part.staged) for part in parts]
+    return [inputs | {"labels": labels} for inputs, labels, _ in found]
 
 
-def step_of(job: Job, model: nn.Module, device: torch.device) -> Callable[[dict[str, Tensor], Tensor], None]:
+def shapes(batch: Batch) -> tuple[torch.Size, ...]:
+    """What two batches have in common if one graph serves both."""
+    return tuple(value.shape for value in batch.values())
+
+
+def step_of(job: Job, model: nn.Module, device: torch.device) -> Step:
     """One step of the optimizer on a batch."""
     lower = {
         name: value
@@ -58,9 +62,9 @@ def step_of(job: Job, model: nn.Module, device: torch.device) -> Callable[[dict[
     rate = torch.tensor(job.lr, device=device) if device.type == "cuda" else job.lr
     optimizer = job.optimizer(learned, lr=rate)
 
-    def step(inputs: dict[str, Tensor], labels: Tensor) -> None:
+    def step(batch: Batch) -> None:
         rounded = {name: value.bfloat16() for name, value in lower.items() if name not in frozen}
-        cost(functional_call(model, frozen | rounded, (inputs,)), labels).mean().backward()
+        cost(functional_call(model, frozen | rounded, (batch,)), batch["labels"]).mean().backward()
         if job.clip:
             nn.utils.clip_grad_norm_(learned, job.clip)
         optimizer.step()
@@ -69,22 +73,28 @@ def step_of(job: Job, model: nn.Module, device: torch.device) -> Callable[[dict[
     return step
 
 
-def captured(
-    work: Callable[..., None], tensors: Sequence[Tensor], pool: tuple[int, int]
-) -> Callable[..., None]:
-    """The same work on other tensors of the same shapes, as a CUDA graph. pool: memory that graphs share."""
-    static, side, graph = [tensor.clone() for tensor in tensors], torch.cuda.Stream(), torch.cuda.CUDAGraph()
+def all_captured(step: Step, batches: list[Batch]) -> dict[tuple, Step]:
+    """A CUDA graph of the step for each shape of batches."""
+    pool = torch.cuda.graph_pool_handle()
+    different = {shapes(batch): batch for batch in batches}
+    return {shape: captured(step, batch, pool) for shape, batch in different.items()}
+
+
+def captured(step: Step, batch: Batch, pool: tuple[int, int]) -> Step:
+    """The step as a CUDA graph, for batches of these shapes. pool: memory that graphs share."""
+    static = {name: value.clone() for name, value in batch.items()}
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(2):  # libraries get ready, and the optimizer makes its state
-            work(*static)
+            step(static)
     torch.cuda.current_stream().wait_stream(side)
     with torch.cuda.graph(graph, pool=pool, stream=side):
-        work(*static)
+        step(static)
 
-    def replay(*tensors: Tensor) -> None:
-        for into, tensor in zip(static, tensors, strict=True):
-            into.copy_(tensor, non_blocking=True)
+    def replay(batch: Batch) -> None:
+        for name, value in batch.items():
+            static[name].copy_(value, non_blocking=True)
         graph.replay()
 
     return replay

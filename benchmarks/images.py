@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from copy import deepcopy
 from functools import partial
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -43,21 +44,27 @@ PROBE = Frozen(beside=Beside()), LINEAR
 
 
 def vit(
-    shape: dict, method: tuple, *, small: bool, passes: int = 4, views: bool = False, room: int | None = None
+    shape: dict,
+    method: tuple,
+    *,
+    small: bool,
+    repeats: bool = False,
+    views: bool = False,
+    room: int | None = None,
 ) -> Job:
     """A ViT with a tuner and a head.
 
-    passes: FLOPs a parameter of the blocks and token of the image: 4 where the gradient passes frozen
-    weights, 2 where it does not; the second pass of LPT's phase 2 is not counted. views: images are augmented
-    as the papers do, and otherwise stored as the ViT takes them. room: bytes of pixels on the device; by
-    default all.
+    Its useful FLOPs are 4 a parameter of the blocks and token of the image; the second pass of LPT's phase 2
+    is not counted. repeats: nothing below the head learns or changes. views: images are augmented as the
+    papers do, and otherwise stored as the ViT takes them. room: bytes of pixels that the device may hold.
     """
     if small:
         shape = shape | SMALL_VIT
     torch.manual_seed(0)
     first = VisionTransformer(**shape, num_classes=0)
-    batch = 4 if small else 256
-    stored = (augmented if views else as_stored)(4 * batch, shape["img_size"])
+    batch, period = 4 if small else 256, 24 if repeats and not small else 4
+    tokens = first.patch_embed.num_patches + 1
+    stored = (augmented if views else as_stored)(period * batch, shape["img_size"], tokens)
     ours = partial(composed, first, *method)
     return Job(
         ours=ours,
@@ -67,9 +74,10 @@ def vit(
         lr=0.01,
         clip=0.0,
         batch=batch,
-        period=4,
-        flops=passes * size(first.blocks) * (first.patch_embed.num_patches + 1),
+        period=period,
+        flops=nan if repeats else 4 * size(first.blocks) * tokens,
         unit="images",
+        repeats=repeats,
     )
 
 
@@ -85,7 +93,7 @@ def composed(first: VisionTransformer, tuner, head: Predictor) -> Model:
     return compose(backbone, run, words=[[]] * CLASSES)
 
 
-def as_stored(count: int, side: int) -> Images:
+def as_stored(count: int, side: int, tokens: int) -> Images:
     """Images in memory of the size that the ViT takes."""
     draw = np.random.default_rng(0)
     return Images(
@@ -94,10 +102,11 @@ def as_stored(count: int, side: int) -> Images:
         labels=torch.from_numpy(draw.integers(CLASSES, size=count)),
         names=[str(number) for number in range(count)],
         view=partial(normalised, mean=MEAN, std=STD),
+        tokens=tokens,
     )
 
 
-def augmented(count: int, side: int) -> Images:
+def augmented(count: int, side: int, tokens: int) -> Images:
     """Larger images in a mapped file, of which random crops are taken and mirrored (LPT appendix B)."""
     draw = np.random.default_rng(0)
     every = range(count)
@@ -115,6 +124,7 @@ def augmented(count: int, side: int) -> Images:
             augment="resized_crop",
             crop_scale=0.08,
             flip=True,
+            tokens=tokens,
         )
 
 

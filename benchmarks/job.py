@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 
 
@@ -24,11 +23,11 @@ class Job:
     rows, collate: the data as Trainer takes them. bucket: batches sorted by length together. period: steps
     after which the lengths of batches repeat. width: to which the obvious way pads. clip: largest norm of the
     gradient; 0 does not clip. flops: of an example, the useful ones. unit: what is counted, `steps` or
-    `images`.
+    `images`. repeats: the body makes the same vectors in every pass, so that ours makes them once.
     """
 
     ours: Callable[[], Model]
-    examples: Callable[[torch.device], Examples | Images]
+    examples: Callable[[torch.device], Split]
     optimizer: Callable[..., Optimizer]
     lr: float
     clip: float
@@ -38,6 +37,7 @@ class Job:
     unit: str
     bucket: int = 1
     width: int = 0
+    repeats: bool = False
     plain: Callable[[], nn.Module] | None = None
     theirs: Callable[[], nn.Module] | None = None
     rows: Sequence[dict] = ()

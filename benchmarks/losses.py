@@ -1,4 +1,4 @@
-"""The losses of the first steps, ours and Trainer's, from the same weights on the same batches, without dropout."""
+"""The losses of the first steps, ours and Trainer's: the same weights, the same batches, no dropout."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def gaps(found: pd.DataFrame) -> str:
     told = ", ".join(f"{name} {gap.mean():.4f} (at most {gap.max():.4f})" for name, gap in apart.items())
     start, end = found[first].iloc[[0, -1]]
     return (
-        f"Losses of {len(found)} steps from the same weights on the same batches, without dropout: {first} from "
-        f"{start:.3f} to {end:.3f}; mean distance to it: {told}"
+        f"Losses of {len(found)} steps from the same weights on the same batches, without dropout: "
+        f"{first}, from {start:.3f} to {end:.3f}; mean distance to it: {told}"
     )

@@ -15,6 +15,7 @@ from tailprompt.training.batches import of_outputs, sampled
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Part, Schedule, fit
 from tailprompt.training.precision import lowered, set_precision
+from tailprompt.training.repeats import vectors_of
 from tailprompt.training.samplers import shuffled
 from tailprompt.training.schedules import constant
 from tailprompt.training.state import Progress
@@ -38,6 +39,8 @@ def ours(
         model.body.compile_blocks()
     # captured steps are replayed from the third epoch on, because all epochs have the same lengths
     watch.begin(warm=2 * job.period if capture else 5, period=job.period)
+    if job.repeats:
+        examples = vectors_of(model, examples, PRECISION)
     with suppress(Over):
         train(job, model, watched(batches_of(job, examples), watch), graphs, epochs=EPOCHS)
     return "" if graphs.captures == (capture and device.type == "cuda") else "not captured"

@@ -47,7 +47,7 @@ PARTS: dict[str, Part] = {
     "VPT-deep": (partial(vit, VIT_BASE, VPT), PROMPTS),
     "LPT phase 1": (partial(vit, VIT_BASE, LPT_1), PROMPTS),
     "LPT phase 2": (partial(vit, VIT_BASE, LPT_2), PROMPTS),
-    "linear probe": (partial(vit, VIT_BASE, PROBE, passes=2), {**OURS, **BARE, **AMP}),
+    "linear probe": (partial(vit, VIT_BASE, PROBE, repeats=True), {**OURS, **AMP}),
     "VPT-deep, views": (partial(vit, VIT_BASE, VPT, views=True), OURS),
     "VPT-deep, views from a file": (partial(vit, VIT_BASE, VPT, views=True, room=0), OURS),
 }

@@ -34,9 +34,16 @@ def speeds(table: pd.DataFrame, axes: Axes) -> None:
     order = table["system"].unique()
     colours = sns.color_palette("colorblind", len(order))
     sns.scatterplot(
-        table, x="ratio", y="part", hue="system", style="system", palette=colours, markers=MARKS[: len(order)],
-        s=36, ax=axes,
-    )  # fmt: skip
+        table,
+        x="ratio",
+        y="part",
+        hue="system",
+        style="system",
+        palette=colours,
+        markers=MARKS[: len(order)],
+        s=36,
+        ax=axes,
+    )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -54,9 +61,14 @@ def curves(losses: pd.DataFrame, axes: Axes) -> None:
     long = losses.melt(ignore_index=False, var_name="system", value_name="loss").reset_index()
     own = dict(zip(losses, islice(LINES, len(losses.columns)), strict=True))
     sns.lineplot(
-        long, x="step", y="loss", hue="system", style="system",
+        long,
+        x="step",
+        y="loss",
+        hue="system",
+        style="system",
         palette={name: look["color"] for name, look in own.items()},
-        dashes={name: look["dashes"] for name, look in own.items()}, ax=axes,
-    )  # fmt: skip
+        dashes={name: look["dashes"] for name, look in own.items()},
+        ax=axes,
+    )
     axes.set(xlabel="step", ylabel="")
     axes.get_legend().set_title(None)

@@ -40,11 +40,11 @@ def row(part: str, system: str, job: Job, watch: Watch, *, matmul: float, peak: 
 
 def compared(rows: list[dict]) -> pd.DataFrame:
     """The rows with their ratios to the baseline and the bare step of their part."""
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows, columns=[*HEADS])
     for column, systems in {"ratio": BASELINES, "of_bare": tuple(BARE)}.items():
         rates = table[table["system"].isin(systems)].groupby("part")["rate"].first()
         table[column] = table["rate"] / table["part"].map(rates).astype(float)
-    return table[[*HEADS]]
+    return table
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -1,4 +1,7 @@
-"""Jobs on texts: BERT as a classifier, and a T5 behind a soft prompt. Weights are random, texts are made up."""
+"""Jobs on texts: BERT as a classifier, and a T5 behind a soft prompt.
+
+Weights are random, texts are made up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tailprompt.components.heads import Linear, LinearPredictor, NoNorm, Verbali
 from tailprompt.components.inputs import Formatted, Plain
 from tailprompt.components.run import Run
 from tailprompt.components.tuners import Full, SoftPrompt
-from tailprompt.inputs.encode import Examples, pack
+from tailprompt.inputs.encode import Examples
 from tailprompt.model.backbones import Backbone
 from tailprompt.model.compose import Model, compose
 from tailprompt.model.encoder_decoder import EncoderDecoder
@@ -199,13 +202,22 @@ class Logits(nn.Module):
 def drawn(texts: Texts, vocabulary: int) -> Examples:
     """Texts of random tokens, of which a fifth tell the class."""
     draw = np.random.default_rng(0)
-    labels = draw.integers(texts.classes, size=texts.count)
-    rows = []
-    for length, label in zip(lengths(texts, draw), labels, strict=True):
-        ids = draw.integers(FIRST + texts.classes, vocabulary, size=length)
-        ids[draw.random(length) < 0.2] = FIRST + label
-        rows.append((ids.tolist(), [0] * length, 0, False))
-    return pack(rows, labels.tolist(), [str(number) for number in range(texts.count)], pad=0)
+    labels, long = draw.integers(texts.classes, size=texts.count), lengths(texts, draw)
+    tokens = draw.integers(FIRST + texts.classes, vocabulary, size=long.sum())
+    telling = draw.random(len(tokens)) < 0.2
+    tokens[telling] = FIRST + labels.repeat(long)[telling]
+    ends = torch.from_numpy(long.cumsum())
+    return Examples(
+        tokens=torch.from_numpy(tokens),
+        segments=torch.zeros(len(tokens), dtype=torch.long),
+        starts=torch.cat([ends.new_zeros(1), ends]),
+        lengths=torch.from_numpy(long),
+        position=torch.zeros(texts.count, dtype=torch.long),
+        labels=torch.from_numpy(labels),
+        names=[str(number) for number in range(texts.count)],
+        pad=0,
+        truncated=0,
+    )
 
 
 def lengths(texts: Texts, draw: np.random.Generator) -> np.ndarray:

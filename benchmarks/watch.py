@@ -51,12 +51,13 @@ class Watch:
 @contextmanager
 def deterministic() -> Iterator[None]:
     """Compute with the kernels of the workflow's runs, which repeat to the bit and are a little slower."""
+    before = torch.are_deterministic_algorithms_enabled()
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(False)
+        torch.use_deterministic_algorithms(before)
 
 
 def matmul_rate(device: torch.device, *, seconds: float = 0.5) -> float:
