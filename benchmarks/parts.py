@@ -48,6 +48,6 @@ PARTS: dict[str, Part] = {
     "LPT phase 1": (partial(vit, VIT_BASE, LPT_1), PROMPTS),
     "LPT phase 2": (partial(vit, VIT_BASE, LPT_2), PROMPTS),
     "linear probe": (partial(vit, VIT_BASE, PROBE, repeats=True), {**OURS, **AMP}),
-    "VPT-deep, views": (partial(vit, VIT_BASE, VPT, views=True), OURS),
-    "VPT-deep, views from a file": (partial(vit, VIT_BASE, VPT, views=True, room=0), OURS),
+    "VPT-deep with views": (partial(vit, VIT_BASE, VPT, views=True), OURS),
+    "VPT-deep with views from a file": (partial(vit, VIT_BASE, VPT, views=True, room=0), OURS),
 }

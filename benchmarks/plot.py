@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +12,7 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from tailprompt.report.figures.style import FAINT, LINES, SETTINGS, WIDTH, plt
 
 MARKS = ["o", "s", "^", "D", "v", "P", "X", "*", "<"]  # which are told apart in grey
+THICK = [4, 2, 0.8]  # lines, so that those below are seen
 
 
 def draw(table: pd.DataFrame, losses: pd.DataFrame, stem: Path) -> None:
@@ -49,6 +49,7 @@ def speeds(table: pd.DataFrame, axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.axvline(1, color=FAINT, linewidth=0.6, zorder=0)
     axes.grid(axis="y", linewidth=0.3)
+    axes.set_axisbelow(True)
     axes.set(xlabel="times as fast", ylabel="")
     sns.move_legend(axes, "upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, title=None)
 
@@ -59,7 +60,7 @@ def curves(losses: pd.DataFrame, axes: Axes) -> None:
     if losses.empty:
         return
     long = losses.melt(ignore_index=False, var_name="system", value_name="loss").reset_index()
-    own = dict(zip(losses, islice(LINES, len(losses.columns)), strict=True))
+    own = dict(zip(losses, LINES, strict=False))
     sns.lineplot(
         long,
         x="step",
@@ -68,7 +69,9 @@ def curves(losses: pd.DataFrame, axes: Axes) -> None:
         style="system",
         palette={name: look["color"] for name, look in own.items()},
         dashes={name: look["dashes"] for name, look in own.items()},
+        size="system",
+        sizes=dict(zip(losses, THICK, strict=True)),
         ax=axes,
     )
     axes.set(xlabel="step", ylabel="")
-    axes.get_legend().set_title(None)
+    sns.move_legend(axes, "upper center", bbox_to_anchor=(0.5, -0.14), title=None)
