@@ -100,6 +100,14 @@ def test_a_run_learns_and_ends_with_the_weights_of_its_best_step():
     assert progress.best_step == progress.curve[scores.index(max(scores))]["step"]  # the first of equals
 
 
+def test_parts_that_come_in_evaluation_mode_are_trained_from_the_first_step():
+    net, seen = model(), []
+    net.drop.eval()  # as a checkpoint of transformers
+    net.drop.register_forward_hook(lambda layer, *_: seen.append(layer.training))
+    run(net, evaluate=lambda _: {"f1": 0.0})
+    assert len(seen) == 32 and all(seen)
+
+
 @pytest.mark.parametrize("killed_at", [3, 9, 18])
 def test_a_killed_run_resumes_to_the_same_weights_and_curve(tmp_path, monkeypatch, killed_at):
     whole = model()

@@ -109,6 +109,7 @@ def fit(
     progress = resume(state, key, learner) or Progress(micro=batches.size)
     graphs = graphs or Graphs(learner.device)
     take = partial(step, learner, loss, schedule.clip, within)
+    model.train()  # its parts too: those that transformers has read are in evaluation mode
     begun, saved, records = time.monotonic() - progress.seconds, time.monotonic(), []
     bar = tqdm(total=total, initial=progress.step, desc=label, unit="step", mininterval=2, dynamic_ncols=True)
     with bar, own_stream(learner.device):
