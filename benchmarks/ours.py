@@ -14,7 +14,7 @@ from benchmarks.watch import Watch, deterministic
 from tailprompt.training.batches import of_outputs, sampled
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Part, Schedule, fit
-from tailprompt.training.precision import lowered, set_precision
+from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.repeats import vectors_of
 from tailprompt.training.samplers import shuffled
 from tailprompt.training.schedules import constant
@@ -62,7 +62,7 @@ def train(
         select="last",
     )
     set_precision(PRECISION)
-    within = partial(lowered, model, PRECISION, device)
+    within = lowering(model, PRECISION, device)
     with deterministic():
         return fit(model, batches, of_outputs(cost), lambda _: {}, schedule, within=within, graphs=graphs)
 

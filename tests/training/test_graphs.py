@@ -6,6 +6,7 @@ import pytest
 import torch
 import toy
 import toy_images
+from conftest import ROW, SMALL
 
 from tailprompt.training.graphs import Graphs
 
@@ -21,6 +22,7 @@ T5 = {
         "d_kv": 8,
     },
 }
+DROPS = ROW | {"random": SMALL | {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}}
 SOFT = {
     "input": "formatted",
     "tuner": "soft_prompt",
@@ -31,7 +33,7 @@ SOFT = {
 on_a_card = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
 LONG = {"epochs": 8, "patience": 8}
 TEXTS = {
-    "full": ("cls-tanh", {}),
+    "full": ("cls-tanh", {"row": DROPS}),
     "verbalizer": ("prompt", {}),
     "probe": ("cls-tanh-focal", {"tuner": "frozen"}),
     "soft": ("", SOFT),

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from tailprompt.model import backbones
-from tailprompt.training.precision import lowered, rounded
+from tailprompt.training import precision
+from tailprompt.training.precision import lowering, rounded
 
 T5 = {
     "family": "t5",
@@ -58,6 +59,20 @@ def test_gradients_are_those_of_the_rounded_model_and_reach_the_exact_parameters
     assert torch.equal(model.one.bias.grad, bias.grad.float())
 
 
+def test_frozen_parameters_are_rounded_once(monkeypatch):
+    model = Shared()
+    model.two.requires_grad_(False)
+    monkeypatch.setattr(precision, "halves", lambda *_: True)
+    within, seen = precision.lowering(model, "bfloat16", torch.device("cpu")), []
+    for _ in range(2):
+        with within():
+            seen.append((model.one.weight, model.two.bias, model.one.bias))
+            model(torch.ones(5, 3)).sum().backward()
+    (weight, frozen, learned), again = seen
+    assert weight is again[0] and frozen is again[1] and learned is not again[2]
+    assert model.one.bias.grad is not None and model.two.bias.grad is None
+
+
 def test_a_pass_that_fails_leaves_the_parameters_as_they_were():
     model = Shared()
     before = model.one.weight
@@ -84,5 +99,5 @@ def test_a_language_model_comes_near_in_bfloat16(backbone, row):
 
 def test_a_cpu_computes_in_full():
     model = Shared()
-    with lowered(model, "bfloat16", torch.device("cpu")):
+    with lowering(model, "bfloat16", torch.device("cpu"))():
         assert model.one.weight.dtype == torch.float32

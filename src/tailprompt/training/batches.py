@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from tailprompt.inputs.examples import Split
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Loss, Part
-from tailprompt.training.precision import lowered
+from tailprompt.training.precision import lowering
 from tailprompt.training.samplers import bucketed
 from tailprompt.training.widths import choose, fitting
 
@@ -49,8 +49,11 @@ def sampled(
         for rows in steps[index + 1] if index + 1 < per_epoch else ():
             examples.expect(rows)
         for branch, (rows, placed) in enumerate(zip(steps[index], there[index], strict=True)):
+            allowed = (
+                widths if len(rows) == batch else widths[-1:]
+            )  # one graph for the short batch of an epoch
             for part, at in zip(rows.split(micro), placed.split(micro), strict=True):
-                width = fitting(examples.width(part), widths)
+                width = fitting(examples.width(part), allowed)
                 made = partial(labelled, examples, width, branch)
                 yield Part(examples.staged(part, at), made, items(rows), (branch, len(part), width))
 
@@ -126,7 +129,7 @@ def predict(
 
     def outputs(there: Sequence[Tensor]) -> Tensor:
         staged = (examples.staged(rows, at) for rows, at in zip(batches, there, strict=True))
-        with lowered(model, precision, there[0].device):
+        with lowering(model, precision, there[0].device)():
             made = (examples.made(*each, width=width)[0] for each, width in zip(staged, widths, strict=True))
             return torch.cat([(apply or model)(inputs).float() for inputs in made])
 

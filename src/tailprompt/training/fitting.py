@@ -17,7 +17,7 @@ from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
 from tailprompt.training.optimizers import OPTIMIZERS
-from tailprompt.training.precision import lowered, set_precision
+from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
 from tailprompt.training.selection import Scorer
@@ -59,7 +59,7 @@ def fit_model(
         of_outputs(cost),
         partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer, graphs=graphs),
         schedule_of(told, run.select),
-        within=partial(lowered, model, run.precision, device),
+        within=lowering(model, run.precision, device),
         graphs=graphs,
         state=state,
         key=key,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from types import MappingProxyType
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tailprompt.errors import named
 
@@ -21,14 +23,17 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager:
     return torch.autocast("cuda", torch.bfloat16) if halves(device, precision) else nullcontext()
 
 
-def lowered(model: nn.Module, precision: str, device: torch.device) -> AbstractContextManager:
+def lowering(model: nn.Module, precision: str, device: torch.device) -> Callable[[], AbstractContextManager]:
     """A context in which a model computes in bfloat16 if `precision` says so and the GPU supports it.
 
-    Each pass sees its parameters rounded. Parameters that learn stay float32, and so do their gradients and
-    what an optimizer keeps of them. What a module's attribute `exact` names, parameters or submodules, stays
-    as it is.
+    Each pass sees its parameters rounded, frozen ones as they are now. Parameters that learn stay float32,
+    and so do their gradients and what an optimizer keeps of them. What a module's attribute `exact` names,
+    parameters or submodules, stays as it is.
     """
-    return rounded(model) if halves(device, precision) else nullcontext()
+    if not halves(device, precision):
+        return nullcontext
+    frozen = [place[name] for place, name in places(model) if not place[name].requires_grad]
+    return partial(rounded, model, {id(value): value.bfloat16() for value in frozen})
 
 
 def halves(device: torch.device, precision: str) -> bool:
@@ -38,11 +43,11 @@ def halves(device: torch.device, precision: str) -> bool:
 
 
 @contextmanager
-def rounded(model: nn.Module) -> Iterator[None]:
-    """The parameters of a model in bfloat16; what they share they go on sharing."""
+def rounded(model: nn.Module, frozen: Mapping[int, Tensor] = MappingProxyType({})) -> Iterator[None]:
+    """The parameters of a model in bfloat16; what they share they go on sharing. frozen: by id, rounded."""
     before = [(place, name, place[name]) for place, name in places(model)]
-    lower = {id(value): value for *_, value in before}
-    lower = {key: value.bfloat16() for key, value in lower.items()}
+    learned = {id(value): value for *_, value in before if id(value) not in frozen}
+    lower = {**frozen, **{key: value.bfloat16() for key, value in learned.items()}}
     try:
         for place, name, value in before:
             place[name] = lower[id(value)]
