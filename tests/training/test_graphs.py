@@ -8,7 +8,7 @@ import toy
 import toy_images
 from conftest import ROW, SMALL
 
-from tailprompt.training.graphs import Graphs
+from tailprompt.training.graphs import Graphs, own_stream
 
 T5 = {
     "family": "t5",
@@ -112,7 +112,7 @@ def drawn(work, *, capture: bool) -> torch.Tensor:
     """What five calls of `work` on ones return, from a given random state."""
     graphs, ones = Graphs(torch.device("cuda"), capture=capture), torch.ones(64, device="cuda")
     torch.manual_seed(0)
-    with torch.cuda.stream(torch.cuda.Stream()):
+    with own_stream(torch.device("cuda")):
         return torch.stack([graphs("key", [ones], work) for _ in range(5)])
 
 
