@@ -107,8 +107,9 @@ def measured(system: System, job: Job, device: torch.device, seconds: float) -> 
 
 
 def reason(error: Exception) -> str:
-    """An error in a cell."""
-    told = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    """An error in a cell: its first line, or its last if it brings a worker's traceback."""
+    lines = str(error).strip().splitlines() or [""]
+    told = f"{type(error).__name__}: {lines[-1 if 'Traceback' in str(error) else 0]}"
     return told[:160].replace("|", "/")
 
 

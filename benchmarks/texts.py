@@ -249,6 +249,6 @@ def answered(rows: list[dict]) -> dict[str, Tensor]:
     batch = padded(rows)
     answers = FIRST + batch["labels"]
     return batch | {
-        "decoder_input_ids": torch.tensor([0, SENTINEL]).expand(len(rows), -1),
+        "decoder_input_ids": torch.tensor([[0, SENTINEL]] * len(rows)),
         "labels": torch.stack([torch.full_like(answers, -100), answers], dim=1),
     }
