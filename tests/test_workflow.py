@@ -125,7 +125,7 @@ def elsewhere(project, tmp_path_factory):
     (folder / "tests/toy.csv").unlink()
     file = folder.parent / "tiny.tar.xz"
     stage(project, "bundle", "tiny", file)
-    assert f"{file}: 4 runs added" in stage(folder, "unbundle", file)
+    assert f"from {file}: 4;" in stage(folder, "unbundle", file)
     return folder
 
 
