@@ -72,7 +72,7 @@ def collect(root: Path) -> pd.DataFrame:
 
 
 def finished(root: Path) -> Iterator[tuple[Path, dict]]:
-    """The folder and the run.json of each run that is what is asked; which is not, it says on standard error."""
+    """The folder and run.json of each run that is what is asked; the others are named on standard error."""
     for file in sorted(root.glob("runs/*/*/*/*/*/run.json")):
         run = read_json(file)
         try:
