@@ -17,13 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailprompt import score
 from tailprompt.bundle import bundle
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256, write_json
 from tailprompt.plan import agreement
 from tailprompt.plan.points import Point
-from tailprompt.report import bootstrap, carried
+from tailprompt.report import bootstrap, carried, records
 from tailprompt.report.answers import answers
 from tailprompt.tabulate import tabulate
 from tailprompt.tasks.registry import recorded
@@ -101,7 +102,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_tables_and_figures_from_a_bundle_are_the_same(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "DRAWS", 100)
     root, file = whole
-    assert unbundle(file, tmp_path / "tiny").startswith(f"{file}: 6 runs added")
+    assert unbundle(file, tmp_path / "tiny").endswith(f"from_bundles from {file}: 6; there already: 0")
+    pd.testing.assert_frame_equal(score.collect(root), score.collect(tmp_path / "tiny"))
     before, after = shown(root, tmp_path / "before"), shown(tmp_path / "tiny", tmp_path / "after")
     assert len(before) == 4 * len(TABLES) + 2 * len(FIGURES) and before == after
 
@@ -118,11 +120,25 @@ def test_a_bundle_holds_no_weights_texts_or_scores_of_classes_and_is_the_same_ea
     assert [*pd.read_parquet(brought / "data/made.parquet")] == ["id", "split", "label"]
 
 
+def test_chosen_group_prompts_travel(tmp_path):
+    root = tmp_path / "tiny"
+    made_up.data(root)
+    path = finished(root, "lpt", 1) / "predictions.parquet"
+    rows = pd.read_parquet(path)
+    rows.assign(prompts=[[i % 7, i % 3] for i in range(len(rows))]).to_parquet(path, index=False)
+    bundle(root, tmp_path / "tiny.tar.xz", [])
+    unbundle(tmp_path / "tiny.tar.xz", tmp_path / "there")
+    there = tmp_path / "there/from_bundles" / path.parent.relative_to(root)
+    here = records.prompts(path.parent)
+    assert len(here) == 150
+    pd.testing.assert_frame_equal(here, records.prompts(there))
+
+
 def test_what_has_travelled_travels_again_unchanged(whole, tmp_path):
     _, file = whole
     unbundle(file, tmp_path / "tiny")
     assert bundle(tmp_path / "tiny", tmp_path / "second.tar.xz", []) == [
-        f"{tmp_path}/second.tar.xz: 6 runs, {file.stat().st_size / 1e6:.1f} MB"
+        f"runs in {tmp_path}/second.tar.xz: 6 ({file.stat().st_size / 1e6:.1f} MB)"
     ]
     assert (tmp_path / "second.tar.xz").read_bytes() == file.read_bytes()
 
@@ -134,10 +150,8 @@ def test_parts_merge_into_the_whole_and_the_same_is_kept(whole, tmp_path):
         unbundle(tmp_path / f"{number}.tar.xz", tmp_path / "parts")
     unbundle(file, tmp_path / "whole")
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-    assert unbundle(file, tmp_path / "parts").endswith(
-        "0 runs added to {}, 6 were here".format(tmp_path / "parts/from_bundles")
-    )
-    assert unbundle(file, root).endswith("6 were here") and not (root / "from_bundles/runs").exists()
+    assert unbundle(file, tmp_path / "parts").endswith(": 0; there already: 6")
+    assert unbundle(file, root).endswith("0; there already: 6") and not (root / "from_bundles/runs").exists()
 
 
 def test_what_is_not_finished_or_not_what_it_says_is_left_out_and_counted(tmp_path):
@@ -147,8 +161,8 @@ def test_what_is_not_finished_or_not_what_it_says_is_left_out_and_counted(tmp_pa
     (runs / "prompt/2/weights.safetensors").write_bytes((runs / "prompt/3/weights.safetensors").read_bytes())
     finished(root, "cls-tanh", 1, data={"sha256": "of the old"})
     said = bundle(root, file, [])
-    assert said[0].startswith(f"{file}: 3 runs, ") and said[1] == "left out: 1 runs that are not finished"
-    assert said[2].startswith("left out: 2 runs (") and "was trained on data that" in said[2]
+    assert said[0].startswith(f"runs in {file}: 3 (") and said[1] == "runs left out as not finished: 1"
+    assert said[2].startswith("runs left out: 2 (") and "was trained on data that" in said[2]
     unbundle(file, tmp_path / "there")
     names = {
         str(path.relative_to(tmp_path / "there/from_bundles/runs/glee/mini/made"))

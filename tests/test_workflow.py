@@ -86,10 +86,12 @@ def test_editing_a_loader_remakes_its_data_and_no_run(project):
 
 
 def test_editing_how_scores_are_computed_remakes_what_shows_them_and_no_run(project):
-    with commented(project / "src/tailprompt/tasks/classification.py"):
+    with commented(project / "src/tailprompt/report/answers.py"):
         jobs = planned(project)
     assert {rule for rule, _ in jobs} == {"tabulate", "draw", "scores"}
     assert set(names(jobs, "tabulate", "name")) >= {"claims", "table2"}
+    with commented(project / "src/tailprompt/tasks/classification.py"):
+        assert not names(planned(project), "train", "seed")
 
 
 def test_other_groups_of_a_data_set_remake_what_shows_them_and_no_run(project):
@@ -125,7 +127,7 @@ def elsewhere(project, tmp_path_factory):
     (folder / "tests/toy.csv").unlink()
     file = folder.parent / "tiny.tar.xz"
     stage(project, "bundle", "tiny", file)
-    assert f"{file}: 4 runs added" in stage(folder, "unbundle", file)
+    assert f"from {file}: 4;" in stage(folder, "unbundle", file)
     return folder
 
 

@@ -42,11 +42,11 @@ def bundle(root: Path, file: Path, only: list[str]) -> list[str]:
         wrong = write(temporary, root.resolve().name, runs, reports)
         kept, size = len(runs) - len(wrong), temporary.stat().st_size / 1e6
         if not kept:
-            raise BadInput(f"{root}: none of {len(folders)} runs is finished and whole{example(wrong)}")
-    lines = [f"{file}: {kept} runs, {size:.1f} MB"]
+            raise BadInput(f"{root}: none of its runs is finished and what it says{example(wrong)}")
+    lines = [f"runs in {file}: {kept} ({size:.1f} MB)"]
     if unfinished := len(folders) - len(runs):
-        lines.append(f"left out: {unfinished} runs that are not finished")
-    return lines + ([f"left out: {len(wrong)} runs{example(wrong)}"] if wrong else [])
+        lines.append(f"runs left out as not finished: {unfinished}")
+    return lines + ([f"runs left out: {len(wrong)}{example(wrong)}"] if wrong else [])
 
 
 def chosen(root: Path, only: list[str]) -> dict[str, Path]:
@@ -73,7 +73,8 @@ def chosen(root: Path, only: list[str]) -> dict[str, Path]:
 def found(root: Path, pattern: str) -> dict[str, Path]:
     """Path below its root -> path, of what a bundle brought and what was made here, which goes before."""
     roots = (root / BUNDLED, root)
-    return {str(path.relative_to(base)): path for base in roots for path in sorted(base.glob(pattern))}
+    paths = {str(path.relative_to(base)): path for base in roots for path in base.glob(pattern)}
+    return dict(sorted(paths.items()))
 
 
 def dataset_of(point: str) -> str:

@@ -73,7 +73,7 @@ def collect(root: Path) -> pd.DataFrame:
 
 
 def finished(root: Path) -> Iterator[tuple[Path, dict]]:
-    """The folder and run.json of each run that is what is asked; of others it says so on standard error."""
+    """The folder and run.json of each run that is what is asked; the others are named on standard error."""
     files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
     for point in sorted({file.parts[-6:-1] for file in files}):
         folder = present(root.joinpath("runs", *point))

@@ -50,7 +50,7 @@ def unbundle(file: Path, root: Path | None = None) -> str:
         for folder in runs:
             move(source, root / BUNDLED, (folder / name for name in CARRIED))
     kept = len(folders) - len(runs)
-    return f"{file}: {len(runs)} runs added to {root / BUNDLED}" + (f", {kept} were here" if kept else "")
+    return f"runs added to {root / BUNDLED} from {file}: {len(runs)}; there already: {kept}"
 
 
 def members(file: Path) -> Iterator[tuple[str, bytes]]:

@@ -100,12 +100,13 @@ def write(file: Path, wanted: dict, folder: Path, *, settled: bool) -> None:
     content differ from that of any earlier training. Otherwise Snakemake, which keeps a checksum of it, would
     conclude that nothing has changed.
     """
-    times = [(folder / name).stat().st_mtime_ns for name in OUTPUTS if (folder / name).is_file()]
-    content = wanted if settled or not times else {**wanted, "replaces": max(times)}
+    there = [] if settled else [folder / name for name in OUTPUTS if (folder / name).is_file()]
+    times = [output.stat().st_mtime_ns for output in there]
+    content = {**wanted, "replaces": max(times)} if times else wanted
     present = tolerant(file)
     if settled and present:
         present.pop("replaces", None)
     if present != content:
         write_json(file, content)
-    elif not settled and times and file.stat().st_mtime_ns <= min(times):
+    elif times and file.stat().st_mtime_ns <= min(times):
         os.utime(file)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from tailprompt.errors import BadInput
 
@@ -39,8 +40,12 @@ class Point:
         return cls(*words, int(seed))
 
 
+@cache  # a plan splits each name hundreds of times
 def parse(name: str) -> tuple[str, dict]:
-    """Split `name@key=value,...` into the name and its changes; raises BadInput if it is malformed."""
+    """Split `name@key=value,...` into the name and its changes, which are not to be changed.
+
+    Raises BadInput if it is malformed.
+    """
     base, at, changes = name.partition("@")
     pairs = changes.split(",") if at else []
     wrong = [pair for pair in pairs if not CHANGE.fullmatch(pair)]

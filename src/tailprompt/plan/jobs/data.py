@@ -111,13 +111,11 @@ def row_to_prepare(config: dict, dataset: str, *, shown: dict) -> dict:
 
 def report(config: dict, dataset: str) -> str:
     """The report of a data set that tables read; that of a bundle if it tells of the present row."""
-    results = Path("results", config["scale"])
-    file = report_file(results, dataset)
-    before = (tolerant(file) or {}).get("row")
-    present = not before or anywhere(before) == anywhere(
-        json.loads(json.dumps(prepared_row(config, dataset)))
-    )
-    return str(file if present else results / "data" / file.name)
+    here = Path("results", config["scale"], "data", f"{dataset}.json")
+    file = report_file(here.parents[1], dataset)
+    row = {} if file == here else (tolerant(file) or {}).get("row", {})
+    present = not row or row == anywhere(json.loads(json.dumps(prepared_row(config, dataset))))
+    return str(file if present else here)
 
 
 def row_to_annotate(config: dict, dataset: str) -> dict:

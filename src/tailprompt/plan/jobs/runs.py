@@ -9,15 +9,15 @@ from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
 from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point
-from tailprompt.plan.starts import starting, starts_of
+from tailprompt.plan.starts import start_of, starting
 
 
 def start_weights(config: dict, point: Point) -> list[str]:
     """The weights file that a run begins from; [] if its method has no `start`."""
     if folder := (starting(config, point) or {}).get("folder"):
         return [f"{folder}/{WEIGHTS}"]
-    nearest = starts_of(config, point)[:1]
-    return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors" for start in nearest]
+    start = start_of(config, point)
+    return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors"] if start else []
 
 
 def predictions(scale: str, point: Point, *, settled: bool) -> str:
