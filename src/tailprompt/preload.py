@@ -175,13 +175,15 @@ def busy() -> bool:
 def guarded(connection: socket.socket) -> None:
     """Run the job that comes over a connection in another fork, which ends with who asked for it."""
     check_peer(connection)
+    if (torch := sys.modules.get("torch")) and torch.cuda._is_in_bad_fork():
+        return  # an import has asked the driver for GPUs, which no fork can use then
     told, files, *_ = socket.recv_fds(connection, 1 << 20, 3)
     guard, pid = os.getpid(), os.fork()
     if pid == 0:
         connection.close()
         return work(*json.loads(told), files, guard)
-    connection.send(BEGUN)
     end = os.pidfd_open(pid)
+    connection.send(BEGUN)
     while end not in select.select([end, connection], [], [])[0]:
         number = connection.recv(1)  # nothing once who asked has died
         signal.pidfd_send_signal(end, number[0] if number else signal.SIGKILL)
