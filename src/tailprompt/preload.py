@@ -34,7 +34,7 @@ LATE = (  # what a run imports once it knows its backbone
     "transformers.models.roberta.modeling_roberta",
     "transformers.models.t5.modeling_t5",
 )
-IDLE = 20.0  # seconds without a job after which the preloaded process ends
+IDLE = 30.0  # seconds without a job after which the preloaded process ends
 PATIENCE = 100.0  # seconds that a job waits for it to begin
 BEGUN = b"begun"
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
