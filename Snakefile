@@ -30,6 +30,19 @@ localrules:
     runs,
 
 
+onstart:
+    if GPUS and SLOTS > 1:
+        share()
+
+
+onsuccess:
+    unshare()
+
+
+onerror:
+    unshare()
+
+
 rule all:
     default_target: True
     input:

@@ -37,7 +37,7 @@ def choose_card(visible: list[str]) -> None:
 
 
 def work(job: tuple) -> tuple[str, float, str]:
-    """Train and score one run in this worker; returns how long it took, or what went wrong."""
+    """Train one run in this worker; returns how long it took, or what went wrong."""
     import torch
 
     from tailprompt.model.adapter import is_adapter
@@ -54,7 +54,6 @@ def work(job: tuple) -> tuple[str, float, str]:
             time.sleep(1)  # starts come first, so another worker has it
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         train(root, point, told, device, start)
-        score.score_run(folder, root / "data" / f"{point.dataset}.json")
     except Exception as error:  # one failed run must not end the others
         return point.path, time.monotonic() - begun, f"{type(error).__name__}: {error}"
     return point.path, time.monotonic() - begun, ""
@@ -66,7 +65,7 @@ def jobs(config: dict, root: Path, only: list[str], methods: list[str]) -> list[
     points = [point for point in points if not methods or point.method in methods]
     points.sort(key=lambda point: len(starts_of(config, point)))
     points.sort(key=lambda point: [name in point.dataset for name in only], reverse=True)
-    left = [point for point in points if not (root / "runs" / point.path / "scores.parquet").exists()]
+    left = [point for point in points if not (root / "runs" / point.path / "run.json").exists()]
     return [
         (
             root,
@@ -89,10 +88,11 @@ def start(config: dict, root: Path, point: Point) -> Path | None:
 def table(root: Path) -> pd.DataFrame:
     """The mean over seeds of the scores in SHOWN on test, in points."""
     rows = []
-    for path in root.glob("runs/*/*/*/*/*/scores.parquet"):
+    for path in root.glob("runs/*/*/*/*/*/run.json"):
         point = Point.at(str(path.parent.relative_to(root / "runs")))
-        scores = pd.read_parquet(path).query("split == 'test'").set_index(["metric", "group"])["value"]
-        run = json.loads((path.parent / "run.json").read_text())
+        scores = score.scores_of(path.parent, root / "data" / f"{point.dataset}.json")
+        scores = scores.query("split == 'test'").set_index(["metric", "group"])["value"]
+        run = json.loads(path.read_text())
         shown = {f"{metric}/{group}": 100 * scores.get((metric, group), np.nan) for metric, group in SHOWN}
         rows.append(
             {"dataset": point.dataset, "method": point.method, **shown, "seconds": run["seconds"], "seed": 1}

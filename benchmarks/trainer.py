@@ -1,110 +1,99 @@
-"""The time of an epoch in our loop, and in the usual alternative, transformers' Trainer."""
+"""transformers' Trainer at its best flags, and peft in it."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
-from transformers import Trainer, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from tailprompt.inputs.encode import Examples
-from tailprompt.training.batches import of_outputs, sampled
-from tailprompt.training.loop import Schedule, fit
-from tailprompt.training.optimizers import adamw
-from tailprompt.training.samplers import shuffled
-from tailprompt.training.schedules import linear
+from benchmarks.job import Job
+from benchmarks.texts import PROMPT
+from benchmarks.watch import Watch
 
-
-def seconds_of_ours(
-    model: nn.Module, examples: Examples, device: torch.device, *, batch: int, lr: float
-) -> float:
-    """The seconds of one epoch of our loop over `examples`."""
-    schedule = Schedule(
-        optimizer=partial(adamw, weight_decay=0.0, adam_eps=1e-6),
-        rate=partial(linear, warmup=1.0),
-        lr=lr,
-        epochs=1,
-        patience=1,
-        clip=1.0,
-        evaluate_every=0,
-        select="last",
-        check_each_step=True,
-    )
-    cost = lambda logits, labels, *_: cross_entropy(logits, labels, reduction="none")  # noqa: E731
-    batches = sampled(examples, shuffled, batch=batch, bucket=1, seed=0)
-    begun = time.perf_counter()
-    fit(model, batches, of_outputs(cost, device=device, precision="float32"), lambda _: {}, schedule)
-    synchronize(device)
-    return time.perf_counter() - begun
+STEPS = 1_000_000  # of which a watch sees a few
+WORKERS = 4
 
 
-def seconds(
-    model: nn.Module, examples: list[dict], collate: Callable, device: torch.device, *, batch: int, lr: float
-) -> float:
-    """The seconds of one epoch of Trainer. collate: list of examples -> inputs of the model."""
+def trainer(job: Job, device: torch.device, watch: Watch, *, adapter: str | None = None) -> None:
+    """Run Trainer until the watch has seen enough. adapter: of peft, a name in ADAPTERS."""
+    model = job.theirs().to(device)
+    if adapter:
+        from peft import get_peft_model
+
+        model = get_peft_model(model, ADAPTERS[adapter]())
+    watch.begin(warm=5, period=job.period)
+    train(job, model, job.rows, device, callbacks=[Stop(watch)])
+
+
+class Stop(TrainerCallback):
+    """Ends training when the watch has seen enough."""
+
+    def __init__(self, watch: Watch):
+        self.watch = watch
+
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop = self.watch.over(state.global_step)
+
+
+def train(
+    job: Job,
+    model: nn.Module,
+    rows: Sequence[dict],
+    device: torch.device,
+    *,
+    steps: int = STEPS,
+    order: str = "group_by_length",
+    **given,
+) -> None:
+    """Trainer.train on `rows`. order: its train_sampling_strategy. given: more that Trainer takes."""
+    on_gpu = device.type == "cuda"
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,
-            per_device_train_batch_size=batch,
-            num_train_epochs=1,
-            learning_rate=lr,
-            use_cpu=device.type == "cpu",
+            bf16=on_gpu,
+            optim="adamw_torch_fused",
+            train_sampling_strategy=order,
+            dataloader_num_workers=WORKERS if on_gpu else 0,
+            dataloader_persistent_workers=on_gpu,
+            dataloader_pin_memory=on_gpu,
+            logging_strategy="no",
+            logging_nan_inf_filter=False,  # it would wait for the GPU at each step
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
-            logging_strategy="no",
             remove_unused_columns=False,
+            use_cpu=not on_gpu,
+            max_steps=steps,
+            per_device_train_batch_size=job.batch,
+            learning_rate=job.lr,
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_grad_norm=job.clip,
         )
-        trainer = Trainer(model, arguments, train_dataset=examples, data_collator=collate)
-        begun = time.perf_counter()
-        trainer.train()
-        synchronize(device)
-        return time.perf_counter() - begun
+        made = Trainer(model, arguments, train_dataset=rows, data_collator=job.collate, **given)
+        made.remove_callback(PrinterCallback)
+        made.train()
 
 
-def options(says: str) -> argparse.ArgumentParser:
-    """The options of a comparison."""
-    parser = argparse.ArgumentParser(description=says)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--threads", type=int, default=1)
-    return parser
+def prompt_tuning():
+    from peft import PromptTuningConfig
+
+    return PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=PROMPT)
 
 
-def compare(
-    ours: Callable[[], float],
-    theirs: Callable[[], float],
-    name: str,
-    *,
-    examples: int,
-    turns: int,
-    device: str,
-) -> None:
-    """Print the speed of two runs in turn, each of which gives its seconds for `examples`."""
-    times = {"ours": [], name: []}
-    for turn in range(turns + 1):  # the first warms up
-        for which, run in zip(times, (ours, theirs), strict=True):
-            seconds = run()
-            times[which] += [seconds] if turn else []
-    mine, other = (examples / statistics.median(values) for values in times.values())
-    where = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
-    told = {"device": where, "threads": torch.get_num_threads(), "torch": torch.__version__}
-    print(json.dumps({**told, "seconds": times}))
-    print(f"ours {mine:.1f} examples/s, {name} {other:.1f} examples/s")
-    print(f"ratio {mine / other:.2f} (ours over {name})")
+def prefix_tuning():
+    from peft import PrefixTuningConfig
+
+    return PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=20)
 
 
-def synchronize(device: torch.device) -> None:
-    """Wait for a GPU."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+def lora():
+    from peft import LoraConfig
+
+    return LoraConfig(task_type="SEQ_CLS", r=8, lora_alpha=16, target_modules=["query", "value"])
+
+
+ADAPTERS: dict[str, Callable] = {"prompt": prompt_tuning, "prefix": prefix_tuning, "lora": lora}

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import made_up
 
-from tailprompt import score
-
 TITLES = {
     "cls-tanh": "CLS-tuning (T)",
     "cls-tanh-focal": "CLS-tuning (T) w/ focal loss",
@@ -39,12 +37,11 @@ def block(kind: str, methods=("cls-tanh", "prompt"), datasets=("made",), seeds=(
 
 
 def results(root: Path, spec: dict, *, leave_out=(), **report) -> Path:
-    """Write the data and scored runs of a block, but for the (method, seed) left out; returns the root."""
+    """Write the data and runs of a block, but for the (method, seed) left out; returns the root."""
     for row in spec["datasets"]:
-        data = made_up.data(root, row["dataset"], **report)
+        made_up.data(root, row["dataset"], **report)
         for run in spec["runs"]:
             for seed in spec["seeds"]:
                 if run["dataset"] == row["dataset"] and (run["method"], seed) not in leave_out:
-                    folder = made_up.run(root, run["run"], seed, dataset=row["dataset"])
-                    score.score_run(folder, data)
+                    made_up.run(root, run["run"], seed, dataset=row["dataset"])
     return root

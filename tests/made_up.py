@@ -64,7 +64,7 @@ def predictions(skill: float, seed: int, *, split: str = "test") -> pd.DataFrame
 def run(
     root: Path, method: str, seed: int, *, dataset: str = "made", skill: float | None = None, **record
 ) -> Path:
-    """Write a run's folder, scores not included; returns it."""
+    """Write a run's folder; returns it."""
     base = method.partition("@")[0]
     skill = SKILL.get(base, 0.6) if skill is None else skill
     folder = root / "runs" / "glee" / "mini" / dataset / method / str(seed)

@@ -53,6 +53,15 @@ def snakemake(folder, *arguments, **environment):
     )
 
 
+def stage(folder, *arguments):
+    """What a stage prints there."""
+    command = [sys.executable, "-m", "tailprompt", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": f"{folder}/src"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, text=True, capture_output=True, check=True
+    ).stdout
+
+
 def planned(folder, *arguments):
     """(rule, wildcards) of each job of a dry run, but for rules that only gather."""
     done = snakemake(folder, "all", "scores", "-n", *(arguments or TINY))

@@ -123,8 +123,7 @@ def under_a_file(folder):
 def saved_state(path, tensors):
     """Write the state from which a killed run goes on."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
-    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer)
-    save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, schedule))
+    save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, float, torch.zeros(())))
 
 
 def trained(*options, point="a/b/c/d/1", asked="asked.json"):

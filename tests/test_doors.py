@@ -78,7 +78,7 @@ def test_no_module_is_over_300_lines():
 @pytest.mark.parametrize(
     "stage",
     ["plan.blocks", "plan.config", "plan.runnable", "plan.forecast", "gpus", "decode", "prepare", "score",
-     "tabulate", "draw"],
+     "tabulate", "draw", "bundle", "unbundle"],
 )  # fmt: skip
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):
@@ -105,7 +105,7 @@ SHIPPED = "workflow/resources/backbones"
     "code, absent",
     [
         ("from tailprompt import preload", SLOW | {"numpy", "pandas", "tailprompt.train"}),
-        ("from tailprompt import prepare, decode, score, tabulate", SLOW | {"matplotlib"}),
+        ("from tailprompt import bundle, decode, prepare, score, tabulate, unbundle", SLOW | {"matplotlib"}),
         ("from tailprompt import draw, __main__", SLOW),
         ("from tailprompt.__main__ import plan; plan(['--configfile', 'config/demo.yaml'])", SLOW),
         ("from tailprompt import train", SLOW - {"torch", "safetensors.torch"} | {"matplotlib"}),

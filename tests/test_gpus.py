@@ -134,3 +134,40 @@ def test_inside_a_slurm_job_the_card_is_slurms(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     with gpus.free("auto") as one, gpus.free("auto") as two:
         assert one == two == "cuda" and mine() == "0"
+
+
+@pytest.fixture
+def mps(tmp_path, monkeypatch):
+    """A pretended MPS, whose log says what it was asked."""
+    program, log = tmp_path / "bin" / gpus.MPS, tmp_path / "log"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\n[ -n "$1" ] && echo start "${gpus.PIPE}" >> {log} || cat >> {log}\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv(gpus.PIPE, "")  # so that what is set goes with the test
+    monkeypatch.delenv(gpus.PIPE)
+    monkeypatch.setenv("CUDA_MPS_LOG_DIRECTORY", "")
+    return log
+
+
+def test_processes_that_share_a_gpu_find_an_mps_that_ends_with_the_workflow(mps, monkeypatch):
+    monkeypatch.setattr(gpus, "CONTEXT", "")
+    gpus.share()
+    gpus.share()  # it is there
+    gpus.unshare()
+    assert mps.read_text() == f"start {gpus.folder('mps')}\nquit\n"
+
+
+def test_where_mps_does_not_work_it_is_ended_and_told(mps, monkeypatch, capsys):
+    monkeypatch.setattr(gpus, "CONTEXT", "raise SystemExit(3)")
+    gpus.share()
+    assert "take turns" in capsys.readouterr().err and gpus.PIPE not in os.environ
+    assert mps.read_text().endswith("quit\n")
+    gpus.unshare()
+
+
+def test_someone_elses_mps_is_left_alone(mps, monkeypatch):
+    monkeypatch.setenv(gpus.PIPE, "/elsewhere")
+    gpus.share()
+    gpus.unshare()
+    assert not mps.exists() and os.environ[gpus.PIPE] == "/elsewhere"

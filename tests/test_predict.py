@@ -71,6 +71,15 @@ def rows(tmp_path):
     return tmp_path / "rows.csv"
 
 
+def test_a_run_from_a_bundle_has_no_weights_to_predict_with(runs, rows, tmp_path):
+    point = runs["frozen"].relative_to(runs["frozen"].parents[5])
+    brought = shutil.copytree(runs["frozen"], tmp_path / "from_bundles" / point)
+    (brought / "weights.safetensors").rename(brought / "weights.json")
+    for folder in (tmp_path / point, brought):
+        with pytest.raises(BadInput, match="from_bundles.* came in a bundle, in which weights do not travel"):
+            run(folder, rows)
+
+
 def run(folder, file, *, out=None, **columns):
     out = out or predict.beside(file)
     predict.predict_file(folder, file, out, **columns, encoding="utf-8-sig", device="cpu")

@@ -14,6 +14,7 @@ from tailprompt.data import imagenet as shifted
 from tailprompt.data import table as data
 from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
+from tailprompt.files import sha256
 from tailprompt.inputs.templates import pieces
 from tailprompt.plan.rows import dataset_row
 from tailprompt.plan.schemas import read
@@ -81,6 +82,7 @@ def test_a_users_file_becomes_a_parquet_and_a_report(tmp_path):
     about = json.loads(out.with_suffix(".json").read_text())
     assert about["dataset"] == "mine" and about["rows"] == {"train": 42, "dev": 6, "test": 12}
     assert about["counts"]["test"] == [4, 4, 4] and about["mean_length"] == 5
+    assert about["sha256"] == sha256(out)
 
 
 def test_preparing_twice_gives_the_same_bytes(tmp_path):

@@ -21,6 +21,7 @@ from tailprompt.model import backbones
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
 from tailprompt.training import loop
+from tailprompt.training.graphs import Graphs
 
 STEPS = {
     "batch": 4, "steps": 6, "lr": 1e-3, "warmup": 2, "weight_decay": 0.01, "clip": 1.0,
@@ -138,7 +139,7 @@ def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))
-    with pytest.raises(BadInput, match="x: the loss is not finite between steps 1 and 2; lower lr"):
+    with pytest.raises(BadInput, match="stopped at step 1: the loss is nan .*: those drawn for step 1;"):
         pretrain.train(broken, recipe, tmp_path / "state.pt", "key", "x")
     assert not (tmp_path / "state.pt").exists()
 
@@ -148,7 +149,7 @@ def gradient(made, micro):
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     parts = pretrain.drawn_by_step(task, recipe["batch"]).parts(1, micro)
-    loop.accumulate(task.model.eval(), parts, pretrain.loss_of(task, "float32"), 0.0)
+    loop.accumulate(task.model.eval(), parts, pretrain.loss_of(task, "float32"), torch.tensor(0.0))
     return torch.cat([value.grad.flatten() for value in task.model.parameters() if value.grad is not None])
 
 
@@ -229,3 +230,19 @@ def test_what_ships_is_at_most_32_megabytes():
     limits = {"bert-mini": 15e6, "t5-mini": 10e6, "vit-mini": 8e6}
     assert sizes.keys() == limits.keys() and sum(sizes.values()) <= 32e6
     assert all(sizes[name] <= limit for name, limit in limits.items())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize("recipe", [BERT, T5, VIT], ids=["bert", "t5", "vit"])
+def test_captured_pre_training_equals_launched_pre_training(tmp_path, monkeypatch, recipe):
+    kept, folder = {}, tmp_path / "packed"
+    words = pretrain.read_tokenizer(write_packed(recipe, folder))
+    monkeypatch.setattr(pretrain, "compiled", lambda loss: loss)  # a second compilation has other kernels
+    for capture in (True, False):
+        graphs = Graphs(torch.device("cuda"), capture=capture)
+        monkeypatch.setattr(loop, "Graphs", lambda device, made=graphs: made)
+        task = tasks.build({**recipe, "steps": 12}, folder, words, torch.device("cuda"))
+        pretrain.train(task, {**recipe, "steps": 12}, tmp_path / "state.pt", str(capture), "x")
+        kept[capture] = torch.cat([value.detach().flatten() for value in task.model.parameters()])
+        assert bool(graphs.kept) == capture
+    assert torch.equal(kept[True], kept[False])

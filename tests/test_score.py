@@ -1,5 +1,6 @@
 """Scoring runs: whole splits only, and all runs in one table."""
 
+import re
 import shutil
 
 import blocks
@@ -12,7 +13,7 @@ from tailprompt import score
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.report import records
+from tailprompt.report import records, trained
 from tailprompt.report.figures.features import vectors
 
 
@@ -52,9 +53,29 @@ def test_predictions_that_are_not_the_split_row_for_row_are_refused(tmp_path, da
     folder = made_up.run(tmp_path, "prompt", 1)
     path = folder / "predictions.parquet"
     damage(pd.read_parquet(path)).to_parquet(path, index=False)
+    data, spec = made_up.data(tmp_path), blocks.block("scores", methods=["prompt"], seeds=[1])
     with pytest.raises(BadInput, match=says):
-        score.score_run(folder, made_up.data(tmp_path))
+        score.score_run(folder, data)
     assert not (folder / "scores.parquet").exists()
+    for read in (lambda: records.taken(tmp_path, spec, ["f1/all"]), lambda: score.collect(tmp_path)):
+        with pytest.raises(BadInput, match=says):
+            read()
+
+
+def test_a_table_computes_the_scores_that_a_run_is_given(tmp_path):
+    names = ["accuracy/all", "f1/all", "f1/tail", "recall/class:电商"]
+    written = pd.read_parquet(scored(tmp_path) / "scores.parquet")
+    written = written.assign(score=written.metric + "/" + written.group).set_index(["split", "score"]).value
+    table = records.scores(tmp_path, one(tmp_path / "runs/glee/mini/made/prompt/1"), names)
+    assert len(table) == 2 * len(names)
+    assert all(written[row.split, row.score] == row.value for row in table.itertuples())
+
+
+def test_results_that_were_copied_without_their_data_are_scored(tmp_path):
+    folder = scored(tmp_path)
+    expected = records.scores(tmp_path, one(folder), ["f1/all"])
+    (tmp_path / "data/made.parquet").unlink()
+    pd.testing.assert_frame_equal(records.scores(tmp_path, one(folder), ["f1/all"]), expected)
 
 
 def test_order_of_predictions_does_not_matter(tmp_path):
@@ -66,9 +87,9 @@ def test_order_of_predictions_does_not_matter(tmp_path):
 
 
 def test_collecting_gives_every_run_its_coordinates(tmp_path):
-    for seed in (1, 2):
-        scored(tmp_path, "prompt", seed)
-    scored(tmp_path, "cls-tanh@lr=0.001", 1)
+    made_up.data(tmp_path)
+    for method, seed in (("prompt", 1), ("prompt", 2), ("cls-tanh@lr=0.001", 1)):
+        made_up.run(tmp_path, method, seed)
     table = score.collect(tmp_path)
     runs = table[["protocol", "backbone", "dataset", "method", "seed"]].drop_duplicates()
     assert runs.values.tolist() == [
@@ -80,6 +101,14 @@ def test_collecting_gives_every_run_its_coordinates(tmp_path):
     assert set(table.trainable) == {7}
 
 
+def test_collecting_leaves_out_a_run_that_is_not_what_is_asked_and_says_so(tmp_path, capsys):
+    made_up.data(tmp_path)
+    made_up.run(tmp_path, "prompt", 1)
+    made_up.run(tmp_path, "prompt", 2, data={"sha256": "of the old"})
+    assert set(score.collect(tmp_path).seed) == {1}
+    assert re.search("left out: .*prompt/2 was trained on data", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("text, says", [("[]", "must be a JSON object"), ("{", "is not JSON")])
 def test_a_damaged_run_is_named(tmp_path, text, says):
     folder = made_up.run(tmp_path, "prompt", 1)
@@ -89,7 +118,7 @@ def test_a_damaged_run_is_named(tmp_path, text, says):
 
 
 def test_collecting_nothing_says_so(tmp_path):
-    with pytest.raises(BadInput, match="no run has scores"):
+    with pytest.raises(BadInput, match="no run to score yet"):
         score.collect(tmp_path)
 
 
@@ -120,18 +149,19 @@ READERS = [
     ("run.json", lambda root, folder: records.record(folder)),
     ("run.json", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("run.json", lambda root, folder: score.collect(root)),
-    ("scores.parquet", lambda root, folder: records.scores(one(folder))),
-    ("scores.parquet", lambda root, folder: score.collect(root)),
+    ("predictions.parquet", lambda root, folder: records.scores(root, one(folder), ["f1/all"])),
+    ("predictions.parquet", lambda root, folder: score.collect(root)),
     (
         "predictions.parquet",
         lambda root, folder: records.statistics(one(folder), records.report(root, "made")),
     ),
     ("predictions.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("features.parquet", lambda root, folder: vectors(one(folder), 0)),
-    ("weights.safetensors", lambda root, folder: records.norms(folder)),
+    ("weights.safetensors", lambda root, folder: trained.norms(folder)),
     ("data/made.json", lambda root, folder: records.report(root, "made")),
     ("data/made.json", lambda root, folder: score.score_run(folder, root / "data/made.json")),
     ("data/made.parquet", lambda root, folder: score.score_run(folder, root / "data/made.json")),
+    ("data/made.parquet", lambda root, folder: records.scores(root, one(folder), ["f1/all"])),
     ("data/made.parquet", lambda root, folder: data.read(root / "data/made.parquet")),
 ]
 

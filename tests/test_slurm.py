@@ -95,7 +95,7 @@ def test_training_jobs_ask_for_a_card_and_for_more_when_asked_again(project):
         ("prompt", "COMPLETED", "2", "4000M", "480"),
         ("prompt", "FAILED", "2", "2000M", "240"),
     ]
-    assert len(list(project.glob("results/cluster/runs/**/scores.parquet"))) == 2
+    assert len(list(project.glob("results/cluster/runs/**/predictions.parquet"))) == 2
 
 
 def test_an_interrupt_empties_the_queue(project):

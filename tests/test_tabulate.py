@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from blocks import block, results
 
-from tailprompt import score, tabulate
+from tailprompt import tabulate
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.report import records, sheet, typeset
@@ -45,8 +45,8 @@ def cell(long, dataset="made", method="prompt", metric="f1/all"):
 def test_ours_is_mean_and_sample_sd_over_seeds_in_points(plain):
     root, spec = plain
     long, _, _ = scores(root, spec)
-    table = records.scores(records.runs(root, spec))
-    values = table.query("split == 'test' and method == 'prompt' and score == 'f1/all'").value
+    table = records.scores(root, records.runs(root, spec), ["f1/all"])
+    values = table.query("split == 'test' and method == 'prompt'").value
     assert cell(long).ours == pytest.approx(100 * values.mean())
     assert cell(long).spread == pytest.approx(100 * values.std(ddof=1))
     assert cell(long).n == 3
@@ -140,14 +140,6 @@ def test_a_run_that_chose_its_step_on_test_is_said_to(tmp_path):
     assert "Selected on test, as the paper did: Prompt-tuning." in tex.notes
 
 
-def test_a_run_not_yet_scored_is_one_sentence(tmp_path):
-    spec = block("scores", seeds=[1], **METRICS)
-    made_up.data(tmp_path)
-    made_up.run(tmp_path, "prompt", 1)
-    with pytest.raises(BadInput, match="has not been scored"):
-        scores(tmp_path, spec)
-
-
 def test_runs_alike_are_not_said_to_be_mixed(plain):
     root, spec = plain
     _, tex, _ = scores(root, spec)
@@ -184,8 +176,7 @@ def test_choose_takes_the_best_on_dev_and_names_it(tmp_path):
     made_up.data(tmp_path)
     for rate, skill in zip(rates, (0.3, 0.9), strict=True):
         for seed in spec["seeds"]:
-            folder = made_up.run(tmp_path, rate, seed, skill=skill)
-            score.score_run(folder, tmp_path / "data/made.json")
+            made_up.run(tmp_path, rate, seed, skill=skill)
     long, tex, _ = scores(tmp_path, spec)
     assert cell(long).run == "prompt@lr=0.01"
     assert cell(long).n == 3

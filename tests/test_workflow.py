@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import pandas as pd
 import pytest
-from project import TINY, commented, copied, edited, names, planned, snakemake
+from project import TINY, commented, copied, edited, names, planned, snakemake, stage, write_toy
 
 pytestmark = pytest.mark.workflow
 
@@ -25,8 +26,9 @@ def test_data_become_scores_tables_figures_and_a_report(project):
     results = project / "results/tiny"
     run = results / "runs/glee/tiny/toy/prompt/775"
     made = {file.name for file in run.iterdir()}
-    assert made >= {"weights.safetensors", "predictions.parquet", "curve.csv", "run.json", "scores.parquet"}
+    assert made >= {"weights.safetensors", "predictions.parquet", "curve.csv", "run.json"}
     assert "state.pt" not in made
+    assert len(pd.read_parquet(results / "scores.parquet")[["method", "seed"]].drop_duplicates()) == 4
     for table in ("claims", "table1", "table2"):
         assert {file.suffix for file in (results / "tables/glee").glob(f"{table}.*")} == {
             ".tex",
@@ -66,7 +68,7 @@ def test_one_methods_learning_rate_re_plans_its_runs_and_what_shows_them(project
         project / "config/methods.yaml", "{title: CLS-tuning (T), ", "{lr: 2.0e-3, title: CLS-tuning (T), "
     ):
         jobs = planned(project)
-    assert set(names(jobs, "train", "method")) == set(names(jobs, "score", "method")) == {"cls-tanh"}
+    assert set(names(jobs, "train", "method")) == {"cls-tanh"}
     assert len(names(jobs, "train", "seed")) == 2
     assert names(jobs, "tabulate", "name") == ["claims", "table2"] and not names(jobs, "prepare", "dataset")
 
@@ -80,7 +82,19 @@ def test_editing_a_loader_remakes_its_data_and_no_run(project):
     with commented(project / "src/tailprompt/data/readers.py"):
         jobs = planned(project)
     assert names(jobs, "prepare", "dataset") == ["toy"]
-    assert not names(jobs, "train", "seed") and len(names(jobs, "score", "seed")) == 4
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
+
+
+def test_editing_how_scores_are_computed_remakes_what_shows_them_and_no_run(project):
+    with commented(project / "src/tailprompt/tasks/classification.py"):
+        jobs = planned(project)
+    assert {rule for rule, _ in jobs} == {"tabulate", "draw", "scores"}
+    assert set(names(jobs, "tabulate", "name")) >= {"claims", "table2"}
+
+
+def test_other_groups_of_a_data_set_remake_what_shows_them_and_no_run(project):
+    jobs = planned(project, *TINY, "--config", "datasets={toy: {threshold: 0.3}}")
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
 
 
 def test_editing_how_runs_are_trained_re_plans_none(project):
@@ -92,7 +106,7 @@ def test_editing_how_runs_are_trained_re_plans_none(project):
 
 def test_one_more_seed_re_plans_its_runs_only(project):
     jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
-    assert names(jobs, "train", "seed") == names(jobs, "score", "seed") == ["777", "777"]
+    assert names(jobs, "train", "seed") == ["777", "777"]
 
 
 def test_where_a_run_is_computed_makes_nothing_stale(project):
@@ -101,4 +115,49 @@ def test_where_a_run_is_computed_makes_nothing_stale(project):
 
 def test_a_scale_does_not_take_over_the_backbone_of_another(project):
     jobs = planned(project, *TINY, "--config", "scale=other", "backbones={tiny: {random: {hidden_size: 16}}}")
-    assert {"backbone", "train", "score", "tabulate", "draw"} <= {rule for rule, _ in jobs}
+    assert {"backbone", "train", "tabulate", "draw"} <= {rule for rule, _ in jobs}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(project, tmp_path_factory):
+    """A copy of the project without its data, to which a bundle brought the tiny scale's runs."""
+    folder = copied(tmp_path_factory.mktemp("copy") / "elsewhere")
+    (folder / "tests/toy.csv").unlink()
+    file = folder.parent / "tiny.tar.xz"
+    stage(project, "bundle", "tiny", file)
+    assert f"{file}: 4 runs added" in stage(folder, "unbundle", file)
+    return folder
+
+
+def test_tables_and_figures_of_bundled_runs_are_the_same_and_nothing_else_is_planned(project, elsewhere):
+    assert {rule for rule, _ in planned(elsewhere)} == {"tabulate", "draw", "scores"}
+    done = snakemake(elsewhere, "tables", "figures", "--cores", "2", *TINY)
+    assert done.returncode == 0, done.stdout
+    for what in ("tables/glee", "figures/glee"):
+        here, there = (
+            {file.name: file.read_bytes() for file in (root / "results/tiny" / what).iterdir()}
+            for root in (project, elsewhere)
+        )
+        assert here == there and here
+    assert "Nothing to be done" in snakemake(elsewhere, "-n", *TINY).stdout
+
+
+def test_a_bundled_run_that_is_not_what_is_asked_is_trained_here(elsewhere):
+    write_toy(elsewhere / "tests/toy.csv")
+    jobs = planned(elsewhere, *TINY, "--config", "methods={prompt: {lr: 0.5}}")
+    assert names(jobs, "train", "method") == ["prompt", "prompt"] and names(jobs, "prepare", "dataset") == [
+        "toy"
+    ]
+
+
+def test_a_bundled_run_is_trained_here_if_another_starts_from_it(elsewhere):
+    write_toy(elsewhere / "tests/toy.csv")
+    begun = "methods={prompt-focal: {start: {method: prompt}}}"
+    methods = "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}"
+    jobs = planned(elsewhere, *TINY, "--config", begun, methods)
+    assert names(jobs, "train", "method") == ["prompt", "prompt", "prompt-focal", "prompt-focal"]
+
+
+def test_data_of_a_bundle_are_prepared_here_if_their_row_is_another(elsewhere):
+    jobs = planned(elsewhere, *TINY, "--config", "datasets={toy: {title: Another}}")
+    assert names(jobs, "prepare", "dataset") == ["toy"] and not names(jobs, "train", "seed")

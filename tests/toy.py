@@ -97,6 +97,8 @@ def run(
     start: Path | None = None,
     pair: bool = False,
     row: dict = ROW,
+    device: str = "cpu",
+    capture: bool = True,
     **changes,
 ):
     """Train a method on the made-up data below `root`; returns the run's folder. row: of the backbone."""
@@ -107,7 +109,7 @@ def run(
     asked = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, asked_of(asked, row), torch.device("cpu"), start)
+    train(root, point, asked_of(asked, row), torch.device(device), start, capture=capture)
     return root / "runs" / point.path
 
 

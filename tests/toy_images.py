@@ -88,7 +88,15 @@ def settings(method: str, **changes) -> dict:
 
 
 def run(
-    root: Path, method: str, *, seed: int = 1, dataset: str = "toy", start: Path | None = None, **changes
+    root: Path,
+    method: str,
+    *,
+    seed: int = 1,
+    dataset: str = "toy",
+    start: Path | None = None,
+    device: str = "cpu",
+    capture: bool = True,
+    **changes,
 ) -> Path:
     """Train a method on the made-up images below `root`; returns the run's folder."""
     point = Point("mine", "tiny", dataset, method, seed)
@@ -97,5 +105,6 @@ def run(
     told = settings(
         method.partition("@")[0], start={"method": start.parent.name} if start else None, **changes
     )
-    train(root, point, toy.asked_of(told, backbone(root)), torch.device("cpu"), start)
+    asked = toy.asked_of(told, backbone(root))
+    train(root, point, asked, torch.device(device), start, capture=capture)
     return root / "runs" / point.path

@@ -18,10 +18,12 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
   export   RUN FOLDER            write the soft prompt of a run as a peft adapter
+  bundle   SCALE FILE            write the results of a scale into one file, without weights
+  unbundle FILE ...              add bundled results to those here, for tables and figures
 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
-  train | score | tabulate | draw             train and score runs, make tables and figures
+  train | score | tabulate | draw             train runs, score them for people, make tables and figures
   vocabulary | pack | pretrain | card         pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
@@ -42,6 +44,8 @@ STAGES = (
     "draw",
     "predict",
     "export",
+    "bundle",
+    "unbundle",
 )
 
 

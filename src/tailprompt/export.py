@@ -13,6 +13,8 @@ from safetensors.torch import load_file
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
 from tailprompt.model import adapter
+from tailprompt.model.weights import file_of
+from tailprompt.plan.places import present
 from tailprompt.training.record import finished
 
 
@@ -21,6 +23,7 @@ def export(run: Path, folder: Path) -> None:
 
     Raises BadInput if the folder is not empty, or the run is not finished or trained no soft prompt.
     """
+    run = present(run)
     with finished(run):
         about = read_json(run / "run.json", "settings", "backbone")
         settings = keyed(about["settings"], "its settings", "tuner")
@@ -31,7 +34,7 @@ def export(run: Path, folder: Path) -> None:
         raise BadInput(
             f"{run} has tuner: {settings['tuner']}; only runs with tuner: soft_prompt can be exported"
         )
-    path = run / "weights.safetensors"
+    path = file_of(run)
     with reading(path):
         prompt = named(load_file(path), "body.prompts", f"tensor in {path},")
     adapter.write(folder, settings["prompt_scale"] * prompt, row)

@@ -1,7 +1,8 @@
 """Which GPUs this machine has, and how a process reserves a slot of one GPU, or several whole GPUs.
 
 Jobs that start together would all take the first GPU. Instead each locks one slot of a GPU, or all slots of
-several. The system releases the locks when the process ends, however it ends.
+several. The system releases the locks when the process ends, however it ends. Where several jobs share a GPU,
+NVIDIA's MPS lets their kernels run at once; without it they take turns.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,12 @@ from tailprompt.errors import BadInput
 # help texts of the stages that take a GPU
 DEVICE = "where to compute; auto takes a GPU if one is visible (default: auto)"
 SLOTS = "processes that may share a GPU (default: 1)"
+MPS, PIPE = "nvidia-cuda-mps-control", "CUDA_MPS_PIPE_DIRECTORY"
+CONTEXT = """
+import ctypes
+driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+raise SystemExit(driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+"""
 
 
 def visible() -> list[str]:
@@ -46,6 +54,26 @@ def installed() -> list[str]:
             if re.fullmatch(r"nvidia\d+", path.name)
         ]
     return listing.split()
+
+
+def share() -> None:
+    """Start MPS for the processes that this one starts, unless someone runs it or it does not work here."""
+    if PIPE in os.environ or not shutil.which(MPS):
+        return
+    place = {variable: str(folder("mps")) for variable in (PIPE, "CUDA_MPS_LOG_DIRECTORY")}
+    os.environ.update(place)
+    subprocess.run([MPS, "-d"], capture_output=True)  # fails where it runs already, which is as well
+    if subprocess.run([sys.executable, "-c", CONTEXT], capture_output=True).returncode:
+        unshare()
+        for variable in place:
+            os.environ.pop(variable)
+        print("MPS does not work here: jobs that share a GPU take turns", file=sys.stderr)
+
+
+def unshare() -> None:
+    """End the MPS that `share` started."""
+    if os.environ.get(PIPE) == str(folder("mps")):
+        subprocess.run([MPS], input=b"quit\n", capture_output=True)
 
 
 @contextmanager
@@ -129,13 +157,18 @@ def give_back(taken: dict[str, list[int]]) -> None:
 
 def take(gpu: str, slot: int) -> int | None:
     """The open file that holds the lock of a slot, or None if another process has it."""
-    folder = Path(tempfile.gettempdir()) / f"tailprompt-cards-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
     name = re.sub(r"\W", "_", gpu)
-    file = os.open(folder / f"{name}-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.open(folder("cards") / f"{name}-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
         return None
     return file
+
+
+def folder(what: str) -> Path:
+    """A folder of this user's own that processes of this machine share."""
+    path = Path(tempfile.gettempdir()) / f"tailprompt-{what}-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path

@@ -31,7 +31,8 @@ from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
-from tailprompt.model.weights import load_trained
+from tailprompt.model.weights import file_of, load_trained
+from tailprompt.plan.places import present
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Task
@@ -116,7 +117,9 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
+    run = present(run)
     about = record(run)
+    file_of(run)  # says so if its weights did not travel
     check_out(out, about["task"].shown_as)
     check_place(about, run)
     options = choices[0] if choices and len(choices) == 1 else choices

@@ -60,8 +60,8 @@ def main() -> None:
     name = options.out.name.removesuffix(".parquet")
     about = report.describe(table, classes, row, dataset=name, task=told(table), **origin)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
-        files.write_json(temporary, about)
         data.write(table, classes, options.out, sources=origin["sources"])
+        files.write_json(temporary, about | {"sha256": files.sha256(options.out)})
     print(report.sentence_of(about))
 
 

@@ -27,7 +27,7 @@ from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import Batches, Loss, Schedule, fit
+from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
 from tailprompt.training.precision import autocast, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear
@@ -97,7 +97,7 @@ def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progre
 
 
 def schedule_of(recipe: dict) -> Schedule:
-    """The schedule of a recipe: all of its steps, the last weights, and no wait for the GPU at each step."""
+    """The schedule of a recipe: all of its steps, and the last weights."""
     return Schedule(
         optimizer=partial(adamw, weight_decay=recipe["weight_decay"]),
         rate=partial(linear, warmup=recipe["warmup"]),
@@ -107,29 +107,33 @@ def schedule_of(recipe: dict) -> Schedule:
         clip=recipe["clip"],
         evaluate_every=recipe["evaluate_every"],
         select="last",
-        check_each_step=False,
     )
 
 
-def adamw(learned: Iterable[Tensor], *, lr: float, weight_decay: float) -> Optimizer:
+def adamw(learned: Iterable[Tensor], *, lr: float | Tensor, weight_decay: float) -> Optimizer:
     """AdamW with weight decay for matrices only, not for vectors (biases and the gains of norms)."""
     tensors = list(learned)
     groups = [
         {"params": [value for value in tensors if value.ndim > 1], "weight_decay": weight_decay},
         {"params": [value for value in tensors if value.ndim < 2], "weight_decay": 0.0},
     ]
-    return AdamW(groups, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
+    return AdamW(groups, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True, capturable=isinstance(lr, Tensor))
 
 
 def drawn_by_step(task: Task, batch: int) -> Batches:
     """The batches of the task, drawn anew at each step."""
 
-    def parts(step: int, micro: int) -> Iterator[tuple[Batch, int]]:
+    def parts(step: int, micro: int) -> Iterator[Part]:
         drawn = task.train(step)
         for part in zip(*(values.split(micro) for values in drawn), strict=True):
-            yield part, task.items(drawn)
+            yield Part(part, together, task.items(drawn), tuple(values.shape for values in part))
 
     return Batches(1, batch, parts, names=lambda step: [f"those drawn for step {step + 1}"])
+
+
+def together(*batch: Tensor) -> Batch:
+    """The tensors of a batch, drawn as they are trained on."""
+    return batch
 
 
 def loss_of(task: Task, precision: str) -> Loss:
@@ -138,7 +142,7 @@ def loss_of(task: Task, precision: str) -> Loss:
     function = compiled(task.loss) if device.type == "cuda" else task.loss
     cast = autocast(device, precision)
 
-    def loss(model: nn.Module, batch: Batch, _: float) -> Float[Tensor, " items"]:
+    def loss(model: nn.Module, batch: Batch, _: Tensor) -> Float[Tensor, " items"]:
         with cast:
             return function(model, batch)
 

@@ -1,97 +1,68 @@
-"""Score a run from its predictions, or collect the scores of all runs of a scale into one long table.
+"""Score a run from its predictions, or all runs of a scale in one long table.
 
     python -m tailprompt.score --run FOLDER --data DATA.json     writes FOLDER/scores.parquet
     python -m tailprompt.score --collect results/<scale>         writes results/<scale>/scores.parquet
 
-Scores are never computed on part of a split: the predictions must have exactly the ids and labels of the
-prepared data.
+Both are for people: tables and figures compute the scores that they show themselves. Scores are never
+computed on part of a split: the predictions must have exactly the ids and labels of the prepared data.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, read_parquet, whole
+from tailprompt.files import read_json, whole
 from tailprompt.plan import agreement
+from tailprompt.plan.places import BUNDLED, present, report_file
 from tailprompt.report.answers import answers
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
 
 COORDINATES = ("protocol", "backbone", "dataset", "method", "seed")
-SPLITS = ("dev", "test")
 SCHEMA = {"split": "string", "metric": "string", "group": "string", "value": "float64"}
 
 
-def check(predictions: pd.DataFrame, data: pd.DataFrame, gold: str, split: str, place: Path) -> None:
-    """Raise BadInput unless each example of the split is predicted exactly once, with its label.
+def scores_of(run: Path, data: Path) -> pd.DataFrame:
+    """The scores on dev and test of the run in a folder, with columns split, metric, group and value.
 
-    gold: the column of labels.
+    data: the report (.json) of its data set, beside the Parquet file. Raises BadInput without any rows.
     """
-    predicted = predictions[predictions.split == split].set_index("id")[gold].sort_index()
-    prepared = data[data.split == split].set_index("id")[gold].sort_index()
-    if len(predicted) != len(prepared):
-        raise BadInput(
-            f"{place}: {len(predicted)} {split} predictions for the {len(prepared)} {split} rows of the data"
-        )
-    odd = predicted.index.to_numpy() != prepared.index.to_numpy()
-    if odd.any():
-        raise BadInput(f"{place}: {split} id '{predicted.index[odd][0]}' is not in the data, or there twice")
-    wrong = plain(predicted) != plain(prepared)
-    if wrong.any():
-        example = predicted.index[wrong][0]
-        raise BadInput(f"{place}: the label of {split} id '{example}' differs from the data's")
-
-
-def plain(labels: pd.Series) -> np.ndarray:
-    """Labels that compare as one value each; lists become tuples."""
-    return (labels.map(tuple) if labels.dtype == object else labels).to_numpy()
-
-
-def score(predictions: pd.DataFrame, data: pd.DataFrame, report: dict, place: Path) -> pd.DataFrame:
-    """The scores of a run on dev and test, with columns split, metric, group and value.
-
-    Raises BadInput if neither split has rows.
-    """
-    task, parts = recorded(report), []
-    for split in SPLITS:
-        check(predictions, data, task.gold, split, place)
-        part = predictions[predictions.split == split]
-        if len(part):
-            rows = scores(task, part, report, report["groups"][split])
-            parts.append(pd.DataFrame(rows, columns=["metric", "group", "value"]).assign(split=split))
-    if not parts:
-        raise BadInput(f"{place}: the data have neither dev nor test rows to score")
-    return pd.concat(parts)[list(SCHEMA)].astype(SCHEMA)
+    report = read_json(data, "classes", "groups")
+    rows = [
+        (split, *line)
+        for split, part in answers(run, data.with_suffix(".parquet"), report).items()
+        if len(part)
+        for line in scores(recorded(report), part, report, report["groups"][split])
+    ]
+    if not rows:
+        raise BadInput(f"{run}: the data have neither dev nor test rows to score")
+    return pd.DataFrame(rows, columns=list(SCHEMA)).astype(SCHEMA)
 
 
 def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into the folder of a run. data: the report (.json) of its data set."""
     agreement.check(run, read_json(run / "run.json"))
-    report = read_json(data, "classes", "groups")
-    table = read_parquet(data.with_suffix(".parquet"), "id", "split", recorded(report).gold)
-    predictions = answers(run, data.with_suffix(".parquet"), report)
-    scored = score(predictions, table, report, run / "predictions.parquet")
     with whole(run / "scores.parquet") as temporary:
-        scored.to_parquet(temporary, index=False)
+        scores_of(run, data).to_parquet(temporary, index=False)
 
 
 def collect(root: Path) -> pd.DataFrame:
-    """The scores of all runs below `root`/runs, with each run's coordinates and selected step."""
-    files = sorted(root.glob("runs/*/*/*/*/*/scores.parquet"))
-    if not files:
-        raise BadInput(f"{root}/runs: no run has scores yet")
+    """The scores of the runs below `root`/runs, with each run's coordinates and selected step."""
     parts = []
-    for file in files:
-        run = read_json(file.parent / "run.json")
-        extra = {"trainable": run.get("trainable"), "best_step": run.get("best_step")}
-        place = dict(zip(COORDINATES, file.parts[-6:-1], strict=True)) | extra
-        place["selection_split"] = run.get("selection_split", "dev")
-        parts.append(read_parquet(file, *SCHEMA).assign(**place))
+    for folder, run in finished(root):
+        place = dict(zip(COORDINATES, folder.parts[-5:], strict=True))
+        extra = {key: run.get(key) for key in ("trainable", "best_step")}
+        extra["selection_split"] = run.get("selection_split", "dev")
+        table = scores_of(folder, report_file(root, place["dataset"]))
+        parts.append(table.assign(**place, **extra))
+    if not parts:
+        raise BadInput(f"{root}/runs: no run to score yet")
     types = {name: "string" for name in COORDINATES} | {
         "seed": "int64",
         "trainable": "Int64",
@@ -99,6 +70,20 @@ def collect(root: Path) -> pd.DataFrame:
     }
     table = pd.concat(parts, ignore_index=True).astype(types)
     return table[[*COORDINATES, "selection_split", "trainable", "best_step", *SCHEMA]]
+
+
+def finished(root: Path) -> Iterator[tuple[Path, dict]]:
+    """The folder and run.json of each run that is what is asked; of others it says so on standard error."""
+    files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
+    for point in sorted({file.parts[-6:-1] for file in files}):
+        folder = present(root.joinpath("runs", *point))
+        run = read_json(folder / "run.json")
+        try:
+            agreement.check(folder, run)
+        except BadInput as error:
+            print(f"left out: {error}", file=sys.stderr)
+        else:
+            yield folder, run
 
 
 def main() -> None:
@@ -114,7 +99,7 @@ def main() -> None:
         "--collect",
         type=Path,
         metavar="ROOT",
-        help="folder of a scale, results/<scale>, whose runs' scores to collect",
+        help="folder of a scale, results/<scale>, whose runs to score",
     )
     chosen = parser.parse_args()
     if chosen.collect:

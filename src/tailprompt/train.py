@@ -58,11 +58,23 @@ from tailprompt.training.outcome import (
 )
 from tailprompt.training.provenance import costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
+from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
 
 
-def train(root: Path, point: Point, asked: dict, device: torch.device, start: Path | None) -> None:
-    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats."""
+def train(
+    root: Path,
+    point: Point,
+    asked: dict,
+    device: torch.device,
+    start: Path | None,
+    *,
+    capture: bool = True,
+) -> None:
+    """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats.
+
+    capture: whether a GPU may run steps as CUDA graphs.
+    """
     folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(asked["settings"])
     prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
@@ -70,7 +82,13 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     model, changed = begun_model(backbone, run, prepared, start)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
-        examples_of, backbone=backbone, run=run, words=prepared.words, pixels=pixels, device=device
+        examples_of,
+        backbone=backbone,
+        run=run,
+        words=prepared.words,
+        pixels=pixels,
+        device=device,
+        kept=root / "tokens",
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
     as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
@@ -81,18 +99,20 @@ def train(root: Path, point: Point, asked: dict, device: torch.device, start: Pa
     same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
     task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
+    seen = with_vectors(model, splits, run)
     progress = fit_model(
         model,
-        splits,
+        seen,
         prepared.classes,
         run,
         scorer,
         seed=point.seed,
+        capture=capture,
         state=folder / "state.pt",
         key=json.dumps(same, sort_keys=True),
         label=f"{point.dataset} {point.method} {point.seed}",
     )
-    logits, tau = predicted(model, splits, run, scorer)
+    logits, tau = predicted(model, seen, run, scorer)
     prompts = chosen_prompts(model, splits, run)
     write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
@@ -215,6 +235,7 @@ def main() -> None:
         "--cards", type=int, default=1, help="GPUs for a backbone with device_map (default: 1)"
     )
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
+    parser.add_argument("--eager", action="store_true", help="capture no step as a CUDA graph, to compare")
     options = parser.parse_args()
     if min(options.slots, options.cards, options.threads) < 1:
         parser.error("--slots, --cards and --threads are numbers from 1")
@@ -224,4 +245,5 @@ def main() -> None:
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        train(options.root, point, asked, torch.device(device), options.start)
+        device = torch.device(device)
+        train(options.root, point, asked, device, options.start, capture=not options.eager)

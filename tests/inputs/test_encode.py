@@ -91,6 +91,16 @@ def test_rows_say_how_many_options_they_have(t5):
             )
 
 
+def test_rows_with_numbers_of_options_of_their_own_keep_their_order(t5):
+    offered = [["one", "two", "three"], ["four", "five"], ["six", "one", "two"]]
+    told = FORMATTED | {"template": OPTIONS, "positions": 512}
+    several = encode(rows(["a", "b", "c"], choices=offered), t5, **told)
+    for row in range(3):
+        alone = encode(rows(["abc"[row]], choices=[offered[row]]), t5, **told)
+        start, end = several.starts[row : row + 2].tolist()
+        assert several.tokens[start:end].tolist() == alone.tokens.tolist()
+
+
 def test_rows_without_options_of_their_own_are_shown_the_words_of_the_classes(t5):
     unified = FORMATTED | {"template": template_named("unified", "en", "ssc")}
     given = {"choices": [list(WORDS.values())] * 2}

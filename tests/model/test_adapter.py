@@ -109,6 +109,9 @@ def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
             export(run, taken)
     with pytest.raises(BadInput, match="is not the folder of a finished run .*run.json"):
         export(tmp_path, tmp_path / "adapter")
+    (run / "weights.safetensors").rename(run / "weights.json")
+    with pytest.raises(BadInput, match="came in a bundle, in which weights do not travel"):
+        export(run, tmp_path / "adapter")
     assert not (tmp_path / "adapter").exists()
 
 

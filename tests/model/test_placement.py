@@ -187,7 +187,7 @@ def trained(model, examples):
     """The curve of three steps, and the logits after them."""
     run = told(lr=0.1, epochs=3, patience=3, select="last", warmup=1.0)
     batches = sampled(examples, shuffled, batch=3, bucket=1, seed=1)
-    cost = of_outputs(objective(run.training, torch.ones(2)), device=CPU, precision="float32")
+    cost = of_outputs(objective(run.training, torch.ones(2)))
     progress = fit(model, batches, cost, lambda _: {}, schedule_of(run.training, run.select))
     return torch.tensor([line["loss"] for line in progress.curve]), predict(model, examples)
 

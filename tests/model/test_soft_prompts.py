@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
 from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
 from tailprompt.inputs.examples import encode_rows, word_ids, word_texts
-from tailprompt.inputs.layouts import tokenize
+from tailprompt.inputs.tokens import tokenize
 from tailprompt.model import backbones
 from tailprompt.model.bodies import TextBody
 from tailprompt.model.compose import NEVER, compose

@@ -29,7 +29,7 @@ def point(config, method):
 def finished(root, wanted, path="p/b/d/m/1", **changes):
     """A point and its folder below `root`, with all its files and a run.json that says what is asked."""
     where = asked.Point.at(path)
-    folder = root / where.path
+    folder = root / "runs" / where.path
     folder.mkdir(parents=True)
     for name in asked.OUTPUTS:
         (folder / name).touch()

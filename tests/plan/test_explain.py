@@ -255,6 +255,7 @@ def test_a_run_that_the_scale_does_not_make_is_explained_and_said_so(demo):
         ("results/demo/runs/glee/bert-mini/a@shots=3/b@lr=1e-05/7", "demo"),
         ("/home/me/runs/x/results/demo/runs/glee/bert-mini/a@shots=3/b@lr=1e-05/7/", "demo"),
         ("./results/demo/runs/glee/bert-mini/a@shots=3/b@lr=1e-05/7", "demo"),
+        ("results/demo/from_bundles/runs/glee/bert-mini/a@shots=3/b@lr=1e-05/7", "demo"),
     ],
 )
 def test_a_run_is_a_folder_of_results_or_a_point_alone(path, scale):

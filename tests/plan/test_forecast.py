@@ -60,6 +60,19 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     assert "3 of them done" in forecast(demo, tmp_path)
 
 
+def test_runs_of_a_bundle_are_done(tmp_path):
+    demo = scale("demo")
+    finish(tmp_path, demo, blocks.all_points(demo)[0])
+    results = tmp_path / "results/demo"
+    (results / "runs").rename(tmp_path / "runs")
+    (results / "from_bundles").mkdir()
+    (tmp_path / "runs").rename(results / "from_bundles/runs")
+    assert "0 of them done" in forecast(demo, tmp_path)
+    weights = next(results.glob("from_bundles/**/weights.safetensors"))
+    weights.rename(weights.with_name("weights.json"))
+    assert "1 of them done" in forecast(demo, tmp_path)
+
+
 def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
     demo = scale("demo") | {"scale": "nothing-is-done"}
     points = {point.dataset: point for point in blocks.all_points(demo)}

@@ -135,12 +135,14 @@ def test_a_backbone_that_is_laid_over_cards_has_room_in_main_memory():
     assert [runs.host_mb(config, name) for name in config["backbones"]] == [12000, 17000]
 
 
-def test_a_table_takes_its_runs_scores_its_data_and_its_kinds_code():
+def test_a_table_takes_its_runs_predictions_its_data_and_its_kinds_code():
     demo = scale("demo")
     everything = blocks.shown(demo)
     block = shown.block(everything, "tables", "glee", "table3")
-    assert len(shown.scores(block)) == len(blocks.points(block))
-    assert all(file.startswith("results/demo/data/") for file in shown.reports(block))
+    assert shown.predictions(block, file=lambda point: point.path) == [
+        run.path for run in blocks.points(block)
+    ]
+    assert shown.reports(block, file=str.upper) == [row["dataset"].upper() for row in block["datasets"]]
     assert shown.reported(block) == "config/reported/glee.csv"
     with pytest.raises(BadInput, match="unknown table of glee at this scale 'nope'; known: .*table3"):
         shown.block(everything, "tables", "glee", "nope")

@@ -289,13 +289,14 @@ def test_a_test_set_of_other_classes_takes_any_right_class_among_those_it_has(tm
     data = table[["id", "split", "label"]].assign(accepted=[[1], [3, 2], [1]])
     data.to_parquet(tmp_path / "data.parquet", index=False)
     report = {"classes": list("wxyz"), "groups": {"test": {}}, "trained_on": "big", "among": [1, 2, 3]}
-    found = answers.answers(tmp_path, tmp_path / "data.parquet", report)
+    found = answers.answers(tmp_path, tmp_path / "data.parquet", report)["test"]
     told = classification.answers(found, report["among"])
     assert told.tolist() == [1, 3, 3]  # 2 is right for b, too, and stands as its label
     report["groups"]["dev"] = {}
-    values = score.score(found, data, report, tmp_path).set_index(["metric", "group"]).value
+    (tmp_path / "data.json").write_text(json.dumps(report), "utf-8")
+    values = score.scores_of(tmp_path, tmp_path / "data.json").set_index(["metric", "group"]).value
     assert values["accuracy", "all"] == pytest.approx(2 / 3)
-    everywhere = answers.answers(tmp_path, tmp_path / "data.parquet", report | {"among": None})
+    everywhere = answers.answers(tmp_path, tmp_path / "data.parquet", report | {"among": None})["test"]
     assert classification.answers(everywhere, None).tolist() == [0, 0, 0]
 
 

@@ -114,16 +114,16 @@ def tagged(root):
             folder.mkdir(parents=True)
             table.assign(prediction=noisy).to_parquet(folder / "predictions.parquet", index=False)
             (folder / "run.json").write_text(json.dumps({"device": "cpu"}), "utf-8")
-            score.score_run(folder, root / "data/made.json")
     return root
 
 
 def test_tagging_goes_from_predictions_to_scores_tables_and_claims(tagging, tmp_path):
     root = tagged(tmp_path)
-    written = pd.read_parquet(root / "runs/glee/mini/made/prompt/1/scores.parquet").query("split == 'test'")
+    folder = root / "runs/glee/mini/made/prompt/1"
+    written = score.scores_of(folder, root / "data/made.json").query("split == 'test'")
     groups = ["all", "head", "tail", "many", "medium", "few", "class:place", "class:person"]
     assert [*written[written.metric == "f1"].group] == groups and set(written.metric) == set(TAGGING.metrics)
-    rows = pd.read_parquet(root / "runs/glee/mini/made/prompt/1/predictions.parquet").query("split == 'test'")
+    rows = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
     gold, guesses = ([entities(list(tags)) for tags in rows[name]] for name in ("tags", "prediction"))
     right = sum(len(a & b) for a, b in zip(gold, guesses, strict=True))
     f1 = 2 * right / (sum(map(len, gold)) + sum(map(len, guesses)))

@@ -8,10 +8,10 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.encode import pack
+from tailprompt.inputs.encode import Examples
 from tailprompt.training import loop
 from tailprompt.training.batches import epoch_batches, of_outputs, predict, sampled
-from tailprompt.training.loop import Batches, Schedule, accumulate, fit
+from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
 from tailprompt.training.schedules import linear
@@ -38,12 +38,14 @@ def model():
 def examples(count: int, seed: int):
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, 3, (count,), generator=generator)
-    rows = []
+    texts = []
     for label in labels.tolist():
         length = int(torch.randint(3, 12, (1,), generator=generator))
-        ids = torch.randint(1, 37, (length,), generator=generator).tolist() + [37 + label]
-        rows.append((ids, [0] * len(ids), 0, False))
-    return pack(rows, labels, [f"row-{i}" for i in range(count)], 0)
+        texts.append([*torch.randint(1, 37, (length,), generator=generator).tolist(), 37 + label])
+    lengths, tokens = torch.tensor([len(ids) for ids in texts]), torch.tensor(sum(texts, []))
+    names, at = [f"row-{i}" for i in range(count)], torch.zeros_like(labels)
+    starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    return Examples(tokens, torch.zeros_like(tokens), starts, lengths, at, labels, names, pad=0, truncated=0)
 
 
 def judge(logits, labels):
@@ -68,7 +70,6 @@ SCHEDULE = {
     "clip": 1.0,
     "evaluate_every": 3,
     "select": "f1",
-    "check_each_step": True,
 }
 
 
@@ -77,16 +78,13 @@ def saved_at_each_evaluation(monkeypatch):
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
 
 
-on_cpu = partial(of_outputs, device=torch.device("cpu"), precision="float32")
-
-
 def batches(sampler=shuffled, *, train=None):
     return sampled(train or examples(64, 1), sampler, batch=8, bucket=1, seed=7)
 
 
 def run(net, *, loss=loss, evaluate=evaluate, on=None, state=None, key="", **changes):
     schedule = Schedule(**{**SCHEDULE, **changes})
-    return fit(net, on or batches(), on_cpu(loss), evaluate, schedule, state=state, key=key, label="toy")
+    return fit(net, on or batches(), of_outputs(loss), evaluate, schedule, state=state, key=key, label="toy")
 
 
 def weights(net):
@@ -100,6 +98,14 @@ def test_a_run_learns_and_ends_with_the_weights_of_its_best_step():
     assert max(scores) > scores[0]
     assert evaluate(net)["f1"] == progress.best_score == max(scores)
     assert progress.best_step == progress.curve[scores.index(max(scores))]["step"]  # the first of equals
+
+
+def test_parts_that_come_in_evaluation_mode_are_trained_from_the_first_step():
+    net, seen = model(), []
+    net.drop.eval()  # as a checkpoint of transformers
+    net.drop.register_forward_hook(lambda layer, *_: seen.append(layer.training))
+    run(net, evaluate=lambda _: {"f1": 0.0})
+    assert len(seen) == 32 and all(seen)
 
 
 @pytest.mark.parametrize("killed_at", [3, 9, 18])
@@ -164,21 +170,20 @@ def test_loss_that_is_not_finite_stops_with_step_tensor_and_examples():
     def broken(logits, labels, branch, elapsed):
         return loss(logits, labels) * float("nan")
 
-    net = model()
-    before = weights(net).clone()
     with pytest.raises(
         BadInput,
         match=r"stopped at step 1: the loss is nan \(first tensor: words.weight\); examples of .*: row-\d+",
     ):
-        run(net, loss=broken)
-    assert torch.equal(weights(net), before)  # nothing was applied
+        run(model(), loss=broken)
 
 
-def test_unless_each_step_is_looked_at_a_loss_that_is_not_finite_stops_at_the_evaluation(tmp_path):
-    broken = lambda logits, labels, *_: loss(logits, labels) * float("nan")  # noqa: E731
-    with pytest.raises(BadInput, match="toy: the loss is not finite between steps 1 and 3; lower lr"):
-        run(model(), loss=broken, check_each_step=False, state=tmp_path / "state.pt")
-    assert not (tmp_path / "state.pt").exists()
+def test_the_first_step_of_several_that_are_not_finite_is_named_and_nothing_of_it_is_kept(tmp_path):
+    steps = iter(range(100))
+    broken = lambda logits, labels, *_: loss(logits, labels) / (next(steps) < 4)  # noqa: E731
+    on, state = batches(), tmp_path / "state.pt"
+    with pytest.raises(BadInput, match=f"stopped at step 5: the loss is inf .*: {', '.join(on.names(4))};"):
+        run(model(), loss=broken, on=on, state=state)
+    assert torch.load(state)["progress"]["step"] == 3  # of the evaluation before
 
 
 def test_gradient_that_is_not_finite_names_its_tensor():
@@ -195,7 +200,7 @@ def one_step(train, branches):
 
 
 def accumulated(net, on, micro, loss=loss, elapsed=0.0):
-    return accumulate(net, on.parts(0, micro), on_cpu(loss), elapsed)
+    return accumulate(net, on.parts(0, micro), of_outputs(loss), torch.tensor(elapsed))
 
 
 def test_accumulated_gradients_equal_those_of_the_whole_batch():
@@ -215,7 +220,7 @@ def test_out_of_memory_halves_the_micro_batch_and_says_so(monkeypatch, capsys):
 
     def small(net, parts, *rest):
         parts = list(parts)
-        if len(parts[0][0][1]) > 2:
+        if len(parts[0].staged[0]) > 2:
             raise torch.cuda.OutOfMemoryError
         return whole(net, parts, *rest)
 
@@ -307,14 +312,15 @@ def test_a_loss_of_several_items_an_example_is_divided_by_the_items_of_the_batch
         costs = loss(net(inputs), labels)
         return costs.repeat_interleave(inputs["attention_mask"].sum(1) - 2)
 
-    total = accumulate(net, on.parts(0, micro), a_token, 0.0)
+    total = accumulate(net, on.parts(0, micro), a_token, torch.tensor(0.0))
     costs = loss(net(train.batch(torch.arange(8))[0]), train.labels).detach()
     assert float(total) == pytest.approx(float((costs * labelled).sum() / labelled.sum()), abs=1e-6)
 
 
 def test_the_loop_takes_any_batches():
     net = nn.Linear(2, 1)
-    on = Batches(1, 4, lambda step, micro: [(torch.ones(4, 2), 4)], lambda step: ["ones"])
+    part = Part([torch.ones(4, 2)], lambda ones: ones, 4, "ones")
+    on = Batches(1, 4, lambda step, micro: [part], lambda step: ["ones"])
     schedule = Schedule(**{**SCHEDULE, "epochs": 5, "select": "last", "patience": float("inf")})
     curve = fit(net, on, lambda net, batch, _: net(batch)[:, 0] ** 2, lambda _: {}, schedule).curve
     assert [row["step"] for row in curve] == [3, 5] and curve[1]["loss"] < curve[0]["loss"]
@@ -324,7 +330,7 @@ def test_the_loss_hears_of_branch_and_of_the_share_of_epochs_that_are_over():
     heard = []
 
     def listening(logits, labels, branch, elapsed):
-        heard.append((branch, elapsed))
+        heard.append((branch, float(elapsed)))
         return loss(logits, labels)
 
     run(model(), loss=listening, on=batches(dual), epochs=2.5, select="last")
@@ -343,9 +349,9 @@ def test_what_comes_next_is_expected_while_a_batch_is_worked_on(monkeypatch, sam
         def expect(self, indices):
             events.append(("expect", key(indices)))
 
-        def batch(self, indices):
+        def staged(self, indices, there):
             events.append(("take", key(indices)))
-            return super().batch(indices)
+            return super().staged(indices, there)
 
     train = Watched(**vars(examples(64, 1)))
     run(model(), on=batches(sampler, train=train), evaluate=lambda _: {}, select="last", epochs=1)

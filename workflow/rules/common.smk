@@ -2,13 +2,13 @@
 
 import json
 import shlex
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt.gpus import visible
+from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.plan import asked, blocks, points, rows
 from tailprompt.plan.config import load, typed
@@ -26,7 +26,6 @@ with refused_as(WorkflowError):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-RUNS = [f"results/{SCALE}/runs/{point.path}" for point in POINTS]
 weights = cache(lambda backbone: asked.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
@@ -101,6 +100,14 @@ def stands(point):
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
 
+def predictions(point):
+    """The predictions of a run, where they are if the run is what is asked."""
+    return runs.predictions(SCALE, point, settled=stands(point))
+
+
+report_of = partial(data.report, config)
+
+
 def cards_of(wildcards):
     """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
     return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
@@ -118,4 +125,4 @@ def host_mb(wildcards, attempt):
 
 
 with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
-    settled = {point: stands(point) for point in POINTS}
+    PREDICTIONS = [predictions(point) for point in POINTS]

@@ -1,10 +1,10 @@
-"""Scores -> the papers' tables, claims and figures."""
+"""Predictions -> the papers' tables, claims and figures."""
 
 
 rule tabulate:
     input:
-        runs=shown_by("tables", shown.scores),
-        data=shown_by("tables", shown.reports),
+        runs=shown_by("tables", shown.predictions, file=predictions),
+        data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),
         source=shown_by("tables", shown.code, stage="tabulate"),
     output:
@@ -31,8 +31,8 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=shown_by("figures", shown.scores),
-        data=shown_by("figures", shown.reports),
+        runs=shown_by("figures", shown.predictions, file=predictions),
+        data=shown_by("figures", shown.reports, file=report_of),
         reported=shown_by("figures", shown.drawn_beside),
         source=shown_by("figures", shown.code, stage="draw"),
     output:

@@ -1,9 +1,4 @@
-"""A point -> its trained tensors and predictions -> its scores."""
-
-
-# It takes a second; as a job of its own on a cluster it would take ten.
-localrules:
-    score,
+"""A point -> its trained tensors and predictions; all scores of a scale in one table."""
 
 
 rule train:
@@ -37,31 +32,16 @@ rule train:
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
 
 
-rule score:
-    input:
-        predictions="results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
-        data="results/{scale}/data/{dataset}.json",
-        table="results/{scale}/data/{dataset}.parquet",
-        backbone="results/{scale}/backbones/{backbone}.json",  # checked even if the run is settled
-        source=sources("tailprompt.score"),
-    output:
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/scores.parquet",
-    log:
-        "results/{scale}/logs/score/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
-    conda:
-        "../../envs/tables.yaml"
-    shell:
-        'python -m tailprompt.score --run "$(dirname {input.predictions:q})" --data {input.data:q} > {log:q} 2>&1'
-
-
 rule runs:
     input:
-        [f"{run}/scores.parquet" for run in RUNS],
+        PREDICTIONS,
 
 
+# For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        [f"{run}/scores.parquet" for run in RUNS],
+        runs=PREDICTIONS,
+        data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
     output:
         f"results/{SCALE}/scores.parquet",

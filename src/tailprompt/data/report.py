@@ -50,6 +50,7 @@ def describe(
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
         **drawn(table, row),
+        "row": {key: value for key, value in row.items() if key != "asked"},
         "sources": sources,
         **images,
         **evaluated(table, row),

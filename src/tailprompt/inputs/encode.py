@@ -6,19 +6,22 @@ Special tokens written in a text are text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from tailprompt.errors import BadInput, named
-from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken, tokenize
+from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
+from tailprompt.inputs.tokens import Ragged, repeated, spans, tokenize, tokenized
 from tailprompt.model.limits import check_length
 
 if TYPE_CHECKING:
@@ -27,11 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Examples:
-    """Token ids of all examples end to end, so that a few operations on the device cut out a batch."""
+    """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
+
+    starts: where each example begins, and where the last one ends.
+    """
 
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
-    starts: Int[Tensor, " examples"]
+    starts: Int[Tensor, " ends"]
     lengths: Int[Tensor, " examples"]
     position: Int[Tensor, " examples"]
     labels: Int[Tensor, " examples"]
@@ -52,17 +58,34 @@ class Examples:
         }
         return replace(self, **moved)
 
+    @property
+    def held(self) -> bool:
+        """Whether batches are made of what the device holds."""
+        return True
+
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """Nothing: token ids are in memory, so there is nothing to read ahead."""
 
+    def width(self, indices: Int[Tensor, " batch"]) -> int:
+        """The length of the longest of these examples."""
+        return int(self.lengths[indices].max())
+
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
         """Inputs of these examples, padded to the longest, and their labels."""
-        device = self.tokens.device
-        length = self.lengths[indices]
-        column = torch.arange(int(length.max()), device=device)
-        there, length = indices.to(device), length.to(device)
-        mask = column < length[:, None]
-        flat = torch.where(mask, self.starts[there][:, None] + column, 0)
+        there = indices.to(self.labels.device)
+        return self.made(*self.staged(indices, there), width=self.width(indices))
+
+    def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
+        """What `made` takes of these examples. there: the same indices on the device."""
+        return (there,)
+
+    def made(
+        self, there: Int[Tensor, " batch"], *, width: int
+    ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
+        """Inputs padded to `width`, and labels, by operations on the device alone."""
+        place = self.starts[there][:, None] + torch.arange(width, device=there.device)
+        mask = place < self.starts[there + 1][:, None]
+        flat = torch.where(mask, place, 0)
         inputs = {
             "input_ids": torch.where(mask, self.tokens[flat], self.pad),
             "token_type_ids": torch.where(mask, self.segments[flat], 0),
@@ -72,6 +95,17 @@ class Examples:
         if self.options is not None:
             inputs["options"] = self.options[there]
         return inputs, self.labels[there]
+
+
+class Part(NamedTuple):
+    """Rows of one layout, end to end. rows: their numbers. truncated: how many had a text cut."""
+
+    rows: Int[np.ndarray, " rows"]
+    tokens: Int[np.ndarray, " total"]
+    segments: Int[np.ndarray, " total"]
+    lengths: Int[np.ndarray, " rows"]
+    position: Int[np.ndarray, " rows"]
+    truncated: int
 
 
 def encode(
@@ -85,13 +119,15 @@ def encode(
     max_length: int,
     positions: int | float,
     prompt_length: int = 0,
+    kept: Path | None = None,
 ) -> Examples:
     """Rows (id, text, label, perhaps pair or choices) in an input form, at most `max_length` tokens each.
 
     template: what `prompted` and `formatted` input put a text into; where it shows options, a row without
     `choices` has the classes' words, lettered in `language`. positions: of the backbone, of which a soft
-    prompt takes `prompt_length`. Raises BadInput for a template or options that do not fit the rows, and
-    where `max_length` is more than the positions or leaves no room for texts.
+    prompt takes `prompt_length`. kept: a folder of texts' token ids, which all runs share. Raises BadInput
+    for a template or options that do not fit the rows, and where `max_length` is more than the positions or
+    leaves no room for texts.
     """
     check_length(max_length, positions, prompt_length)
     form, paired = named(LAYOUTS, input, "input"), "pair" in table
@@ -99,20 +135,20 @@ def encode(
     if input == "formatted" and paired and "choices" in table:
         template = with_pair(template)
     options = options_of(table, words or {}) if lettered else [[]] * len(table)
+    counts = np.array([len(given) for given in options], np.int64)
     layouts = {
         count: form(tokenizer, template, paired=paired, options=count, language=language)
-        for count in sorted({len(given) for given in options} or {0})
+        for count in sorted({*counts.tolist()} or {0})
     }
     budgets = {count: room(layout, max_length, template) for count, layout in layouts.items()}
     slots = [slot for slot in ("text", "pair") if any(slot in each.slots for each in layouts.values())]
-    rows = [
-        build(layouts[len(given)], row, budgets[len(given)])
-        for given, row in zip(options, contents(table[slots], options, tokenizer), strict=True)
+    texts = contents(table[slots], options, tokenizer, kept)
+    parts = [
+        build(layout, texts, np.flatnonzero(counts == count), budgets[count])
+        for count, layout in layouts.items()
     ]
-    examples = pack(rows, table["label"].tolist(), table["id"].tolist(), tokenizer.pad_token_id)
-    if not lettered:
-        return examples
-    return replace(examples, options=torch.tensor([len(given) for given in options], dtype=torch.long))
+    examples = pack(parts, table["label"].to_numpy(np.int64), list(table["id"]), tokenizer.pad_token_id)
+    return replace(examples, options=torch.from_numpy(counts)) if lettered else examples
 
 
 def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:
@@ -130,14 +166,16 @@ def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:
 
 
 def contents(
-    texts: pd.DataFrame, options: list[list[str]], tokenizer: PreTrainedTokenizerBase
-) -> Iterator[dict[str, list[int]]]:
-    """Token ids of each row's texts and options, by slot."""
-    columns = {slot: tokenize(tokenizer, texts[slot].tolist()) for slot in texts}
+    texts: pd.DataFrame, options: list[list[str]], tokenizer: PreTrainedTokenizerBase, kept: Path | None
+) -> dict[str, Ragged]:
+    """Token ids of each row's texts and options, by slot; of an option that a row lacks, those of another."""
+    found = {slot: tokenized(tokenizer, texts[slot].tolist(), kept) for slot in texts}
     different = sorted({*chain.from_iterable(options)})  # options that all rows share are tokenised once
-    ids = dict(zip(different, tokenize(tokenizer, different), strict=True))
-    for given, *row in zip(options, *columns.values(), strict=True):
-        yield dict(zip(columns, row, strict=True)) | {option_slot(n): ids[o] for n, o in enumerate(given)}
+    ids, number = tokenized(tokenizer, different, kept), {option: n for n, option in enumerate(different)}
+    for place in range(max(map(len, options), default=0)):
+        chosen = [number[given[place]] if place < len(given) else 0 for given in options]
+        found[option_slot(place)] = ids.take(np.array(chosen))
+    return found
 
 
 def room(layout: Layout, max_length: int, template: str | None) -> int:
@@ -152,18 +190,28 @@ def room(layout: Layout, max_length: int, template: str | None) -> int:
     return left
 
 
-def build(layout: Layout, row: dict[str, list[int]], budget: int) -> tuple[list[int], list[int], int, bool]:
-    """Ids, segments and read position of one example, and whether a text was cut."""
-    long = [len(row[slot]) for slot in layout.slots]
-    kept = dict(zip(layout.slots, shorten(long, budget), strict=True))
-    ids, segments, position = [], [], 0
-    for number, (piece, segment) in enumerate(zip(layout.pieces, layout.segments, strict=True)):
-        if number == layout.read:
-            position = len(ids)
-        part = row[piece][: kept[piece]] if isinstance(piece, str) else piece
-        ids += part
-        segments += [segment] * len(part)
-    return ids, segments, position, sum(kept.values()) < sum(long)
+def build(layout: Layout, texts: dict[str, Ragged], rows: Int[np.ndarray, " rows"], budget: int) -> Part:
+    """These rows in a layout. texts: token ids of all rows, by slot, of which a row keeps `budget`."""
+    pieces = [
+        texts[piece].take(rows) if isinstance(piece, str) else repeated(piece, len(rows))
+        for piece in layout.pieces
+    ]
+    lengths = np.stack([piece.lengths for piece in pieces], axis=1)
+    slots = [number for number, piece in enumerate(layout.pieces) if isinstance(piece, str)]
+    long = np.flatnonzero(lengths[:, slots].sum(1) > budget)
+    for row in long:
+        lengths[row, slots] = shorten(lengths[row, slots].tolist(), budget)
+    before = np.cumsum([0, *(len(piece.flat) for piece in pieces[:-1])])
+    starts = np.stack([piece.starts for piece in pieces], axis=1) + before
+    flat = np.concatenate([piece.flat for piece in pieces])
+    return Part(
+        rows=rows,
+        tokens=flat[spans(starts.ravel(), lengths.ravel())].astype(np.int64),
+        segments=np.tile(layout.segments, len(rows)).repeat(lengths.ravel()),
+        lengths=lengths.sum(1),
+        position=lengths[:, : layout.read].sum(1),
+        truncated=len(long),
+    )
 
 
 def shorten(lengths: Sequence[int], budget: int) -> list[int]:
@@ -180,21 +228,24 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
     return [min(length, level + (number in longer[:spare])) for number, length in enumerate(lengths)]
 
 
-def pack(rows: list, labels: Sequence[int] | Tensor, names: Sequence[str], pad: int) -> Examples:
-    """Built rows as examples, end to end."""
-    lengths = torch.tensor([len(ids) for ids, *_ in rows], dtype=torch.long)
+def pack(parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int) -> Examples:
+    """The rows of all parts as examples, in the order of labels and names."""
+    order = np.argsort(np.concatenate([part.rows for part in parts]))
+    tokens, segments, lengths, position = (
+        np.concatenate([getattr(part, key) for part in parts])
+        for key in ("tokens", "segments", "lengths", "position")
+    )
+    places = spans((lengths.cumsum() - lengths)[order], lengths[order])
     return Examples(
-        tokens=torch.tensor([token for ids, *_ in rows for token in ids], dtype=torch.long),
-        segments=torch.tensor(
-            [segment for _, segments, *_ in rows for segment in segments], dtype=torch.long
-        ),
-        starts=lengths.cumsum(0) - lengths,
-        lengths=lengths,
-        position=torch.tensor([position for *_, position, _ in rows], dtype=torch.long),
-        labels=torch.as_tensor(list(labels), dtype=torch.long),
-        names=list(names),
+        tokens=torch.from_numpy(tokens[places]),
+        segments=torch.from_numpy(segments[places]),
+        starts=torch.from_numpy(np.cumsum([0, *lengths[order]])),
+        lengths=torch.from_numpy(lengths[order]),
+        position=torch.from_numpy(position[order]),
+        labels=torch.from_numpy(labels.copy()),
+        names=names,
         pad=pad,
-        truncated=sum(cut for *_, cut in rows),
+        truncated=sum(part.truncated for part in parts),
     )
 
 

@@ -11,9 +11,12 @@ import torch
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.inputs.encode import Examples, encode, encode_words
+from tailprompt.inputs.features import Features
 from tailprompt.inputs.images import Images, image_examples
-from tailprompt.inputs.layouts import tokenize
+from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
+
+Split = Examples | Images | Features
 
 
 def examples_of(
@@ -25,19 +28,25 @@ def examples_of(
     pixels: Path | None,
     device: torch.device,
     training: bool,
+    kept: Path | None = None,
 ) -> Examples | Images:
-    """A split on the device: texts as token ids, images as views of the file `pixels`."""
+    """A split on the device: texts as token ids (of which `kept` holds some), images as views of `pixels`."""
     if backbone.reads == "image":
         return view_rows(part, backbone, run, pixels, training=training).to(device)
-    return encode_rows(part, backbone, run, words=words).to(device)
+    return encode_rows(part, backbone, run, words=words, kept=kept).to(device)
 
 
 def encode_rows(
-    table: pd.DataFrame, backbone: Backbone, run: Run, *, words: dict[str, str] | None = None
+    table: pd.DataFrame,
+    backbone: Backbone,
+    run: Run,
+    *,
+    words: dict[str, str] | None = None,
+    kept: Path | None = None,
 ) -> Examples:
     """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
 
-    words: each class's word, which formatted rows may show as options.
+    words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
     """
     told, tuner = run.input, run.tuner
     return encode(
@@ -50,6 +59,7 @@ def encode_rows(
         max_length=told.max_length,
         positions=backbone.positions,
         prompt_length=tuner.length if tuner.name == "soft_prompt" else 0,
+        kept=kept,
     )
 
 

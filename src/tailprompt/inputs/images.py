@@ -100,18 +100,38 @@ class Images:
             self.asked.pop(next(iter(self.asked)))
         self.asked[key(indices)] = self.reader.submit(self.read, indices)
 
-    def pixels(self, indices: Int[Tensor, " batch"]) -> UInt8[Tensor, "batch side side 3"]:
-        """Stored pixels of these images, on the device."""
-        if self.resident is not None:
-            return self.resident[indices.to(self.device, non_blocking=True)]
-        waiting = self.asked.pop(key(indices), None)
-        found = waiting.result() if waiting else self.read(indices)
-        return found.to(self.device, non_blocking=True)
+    @property
+    def held(self) -> bool:
+        """Whether batches are made of what the device holds."""
+        return self.resident is not None
+
+    def width(self, indices: Int[Tensor, " batch"]) -> int:
+        """Nothing: all images are of one size."""
+        return 0
 
     def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Tensor | tuple]:
         """Views of these images and their labels; with mixup, (labels, the other labels, share)."""
-        views = self.view(self.pixels(indices).permute(0, 3, 1, 2))
-        labels = self.labels[indices.to(self.device, non_blocking=True)]
+        there = indices.to(self.device, non_blocking=True)
+        return self.made(*self.staged(indices, there), width=0)
+
+    def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
+        """What `made` takes of these images: pixels too unless the device holds all. there: as `indices`."""
+        if self.held:
+            return (there,)
+        waiting = self.asked.pop(key(indices), None)
+        found = waiting.result() if waiting else self.read(indices)
+        return there, found.to(self.device, non_blocking=True)
+
+    def made(
+        self,
+        there: Int[Tensor, " batch"],
+        pixels: UInt8[Tensor, "batch side side 3"] | None = None,
+        *,
+        width: int,
+    ) -> tuple[dict[str, Tensor], Tensor | tuple]:
+        """The batch, by operations on the device alone."""
+        stored = self.resident[there] if pixels is None else pixels
+        views, labels = self.view(stored.permute(0, 3, 1, 2)), self.labels[there]
         if self.mixup:
             views, labels = mixup(views, labels, self.mixup)
         return {"pixels": views}, labels

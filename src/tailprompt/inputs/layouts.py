@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tailprompt.inputs.templates import LETTERS, letters_of, pieces
+from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import sentinel
 
 if TYPE_CHECKING:
@@ -128,15 +129,6 @@ def spoken(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
     if space == tokenizer.unk_token_id:  # no SentencePiece
         return every
     return [ids[1:] if ids[:1] == [space] and len(ids) > 1 else ids for ids in every]
-
-
-def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
-    if not len(texts):  # which it cannot take
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
-        "input_ids"
-    ]
 
 
 LAYOUTS: dict[str, Callable[..., Layout]] = {"plain": plain, "prompted": prompted, "formatted": formatted}

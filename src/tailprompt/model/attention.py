@@ -42,8 +42,8 @@ def block(
 def attend(attention: nn.Module, tokens: Tokens, queries: int) -> Float[Tensor, "batch queries width"]:
     """A timm Attention in which all tokens are keys and values, but only the first `queries` are queries."""
     projected = attention.qkv(tokens).unflatten(-1, (3, attention.num_heads, -1))
-    query, key, value = projected.permute(2, 0, 3, 1, 4)
-    query, key = attention.q_norm(query[:, :, :queries]), attention.k_norm(key)
+    query, key, value = projected.unbind(2)  # heads stay behind tokens, so that gradients need no copies
+    heads = attention.q_norm(query[:, :queries]), attention.k_norm(key), value
     dropped = attention.attn_drop.p if attention.training else 0.0
-    mixed = F.scaled_dot_product_attention(query, key, value, dropout_p=dropped)
+    mixed = F.scaled_dot_product_attention(*(each.transpose(1, 2) for each in heads), dropout_p=dropped)
     return attention.proj_drop(attention.proj(mixed.transpose(1, 2).flatten(2)))

@@ -77,9 +77,11 @@ class TextBody(nn.Module):
         rows = torch.arange(len(states), device=states.device)
         return Read(states[rows, batch["position"]], states)  # PPT Eq. 2: read at the mask
 
-    def states(self, **inputs: Tensor) -> Tokens:
+    def states(self, attention_mask: Tensor, **inputs: Tensor) -> Tokens:
         """The network's last hidden states."""
-        return self.pretrained(**inputs).last_hidden_state
+        if attention_mask.is_cuda:
+            attention_mask = added_mask(attention_mask, self.pretrained.get_input_embeddings().weight.dtype)
+        return self.pretrained(attention_mask=attention_mask, **inputs).last_hidden_state
 
     def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
         """The network's last hidden states behind the prompt, without those of the prompt."""
@@ -93,6 +95,15 @@ class TextBody(nn.Module):
             token_type_ids=torch.cat([torch.zeros_like(before), token_type_ids], dim=1),
         )
         return states[:, -tokens:]
+
+
+def added_mask(mask: Int[Tensor, "batch tokens"], dtype: torch.dtype) -> Float[Tensor, "batch 1 1 tokens"]:
+    """What is added to attention scores, which transformers takes as it is.
+
+    Of the mask itself it would ask whether anything is hidden, and wait for the GPU to answer.
+    """
+    hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=mask.device)
+    return torch.where(mask == 0, hidden, torch.zeros_like(hidden))[:, None, None]
 
 
 class ImageBody(nn.Module):
@@ -134,7 +145,7 @@ class ImageBody(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> Read:
         """The class token after the final norm; with groups also the chosen prompts and their match."""
-        pixels = batch["pixels"]
+        pixels = batch["pixels"].to(self.pretrained.patch_embed.proj.weight.dtype)
         depth, tokens = len(self.pretrained.blocks), self.embed(pixels)
         if self.groups is None:
             return Read(self.read(self.through(tokens, 0, depth)))

@@ -5,7 +5,7 @@ Training and prediction both build the model of a run here. `weights` writes and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tailprompt.components.run import Run
 from tailprompt.model import limits
 from tailprompt.model.backbones import Backbone, VisionBackbone, sentinel
+from tailprompt.model.bodies import Read
 from tailprompt.model.heads import HEADS, scale_by_norm
 from tailprompt.model.tuners.deep import group_prompts, prompts, prompts_shallow
 from tailprompt.model.tuners.soft import soft_prompt
@@ -25,11 +26,14 @@ NEVER = -1e4  # logit of an option that an example lacks: its probability is 0, 
 class Model(nn.Module):
     """A body and a head. In evaluation mode logits are divided by weight norms to the power `eta`.
 
-    A batch with `options` says how many classes each example has; the logits of the others are `NEVER`.
-    Pixels are [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and
-    features are then the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss
-    is added in training.
+    A batch with `options` says how many classes each example has; the logits of the others are `NEVER`. One
+    with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are
+    [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then
+    the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss is added in
+    training. The head computes in float32, whatever the body computes in.
     """
+
+    exact = ("head",)
 
     def __init__(
         self,
@@ -49,28 +53,31 @@ class Model(nn.Module):
 
         The term is the loss of the sentinel (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
         """
+        read = self.read(batch)
+        features = self.head.features(read.vector.float())
+        logits = self.allowed(self.scaled(features), batch)
         if not self.training:
-            return over_views(self.evaluated, batch)
-        read = self.body(batch)
-        logits = self.allowed(self.scaled(self.head.features(read.vector)), batch)
+            return over_views(logits)
         added = read.match
         if self.sentinel is not None:
-            added = self.head.surprise(self.head.features(read.states[:, 1]), self.sentinel)
+            added = self.head.surprise(self.head.features(read.states[:, 1].float()), self.sentinel)
         return logits if added is None else (logits, added)
-
-    def evaluated(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch classes"]:
-        """Logits of single views."""
-        return self.allowed(self.scaled(self.seen(batch)), batch)
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """The input of the last layer, the mean over views."""
-        return over_views(self.seen, batch)
+        return over_views(self.head.features(self.read(batch).vector.float()))
 
-    def seen(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
-        """The head's features of single views."""
-        return self.head.features(self.body(batch).vector)
+    def read(self, batch: dict[str, Tensor]) -> Read:
+        """What the body returns for a batch; of several views their vectors only, `[batch, views, width]`."""
+        if "vector" in batch:
+            return Read(batch["vector"])
+        pixels = batch.get("pixels")
+        if pixels is None or pixels.ndim == 4:
+            return self.body(batch)
+        vectors = self.body({"pixels": pixels.flatten(0, 1)}).vector
+        return Read(vectors.unflatten(0, pixels.shape[:2]))
 
-    def scaled(self, features: Float[Tensor, "batch width"]) -> Float[Tensor, "batch classes"]:
+    def scaled(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch classes"]:
         """Logits; in evaluation divided by weight norms to the power `eta` (GLEE's eta-norm)."""
         logits = self.head.logits(features)
         if self.training or not self.eta:
@@ -78,7 +85,7 @@ class Model(nn.Module):
         vectors, bias = self.head.class_vectors(), self.head.bias()
         return scale_by_norm(logits, vectors, bias, self.eta, divide_bias=self.eta_bias)
 
-    def allowed(self, logits: Float[Tensor, "batch classes"], batch: dict[str, Tensor]) -> Tensor:
+    def allowed(self, logits: Float[Tensor, "*batch classes"], batch: dict[str, Tensor]) -> Tensor:
         """Logits, with `NEVER` for the options that an example lacks."""
         if "options" not in batch or self.head.open:
             return logits
@@ -91,12 +98,9 @@ class Model(nn.Module):
         return self.body({"pixels": pixels[:, -1] if pixels.ndim == 5 else pixels}).chosen
 
 
-def over_views(apply: Callable[[dict[str, Tensor]], Tensor], batch: dict[str, Tensor]) -> Tensor:
-    """What `apply` returns for a batch, `[batch, outputs]`; the mean over views if images have several."""
-    pixels = batch.get("pixels")
-    if pixels is None or pixels.ndim == 4:
-        return apply(batch)
-    return apply({"pixels": pixels.flatten(0, 1)}).unflatten(0, pixels.shape[:2]).mean(1)
+def over_views(values: Float[Tensor, "*batch outputs"]) -> Float[Tensor, "batch outputs"]:
+    """The mean over the views of each example, where there are several."""
+    return values.mean(1) if values.ndim == 3 else values
 
 
 def compose(

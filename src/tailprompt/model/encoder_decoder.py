@@ -21,6 +21,8 @@ class EncoderDecoder(nn.Module):
     output are on the first.
     """
 
+    exact = ("lm_head",)  # which the head reads
+
     def __init__(self, model: nn.Module, sentinel: int):
         super().__init__()
         self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head

@@ -17,15 +17,15 @@ from torch.nn import functional as F
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
 
-Hidden = Float[Tensor, "batch width"]
-Logits = Float[Tensor, "batch classes"]
+Hidden = Float[Tensor, "*batch width"]
+Logits = Float[Tensor, "*batch classes"]
 
 
 class Classifier(nn.Module):
     """Layers that compute features, then a predictor with a vector for each class.
 
-    scale: of a cosine predictor, which has no bias; None for a linear predictor. Logits are computed in
-    float32 even under autocast, because bfloat16 cannot distinguish a logit of 20 from one of 20.05.
+    scale: of a cosine predictor, which has no bias; None for a linear predictor. Features come in float32,
+    because bfloat16 cannot distinguish a logit of 20 from one of 20.05.
     """
 
     def __init__(self, layers: dict[str, nn.Module], predictor: nn.Linear, *, scale: float | None = None):
@@ -39,10 +39,9 @@ class Classifier(nn.Module):
         return self.layers(hidden)
 
     def logits(self, features: Hidden) -> Logits:
-        with torch.autocast(features.device.type, enabled=False):
-            if self.cosine:
-                return self.scale * cosine(features.float(), self.class_vectors())
-            return self.predictor(features.float())
+        if self.cosine:
+            return self.scale * cosine(features, self.class_vectors())
+        return self.predictor(features)
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         return self.predictor.weight
@@ -142,13 +141,18 @@ class Verbalizer(nn.Module):
         classes = F.linear(features.float(), self.token_vectors(), self.token_bias) @ self.share.T
         if not self.open:
             return classes
-        others = self.embedding[0](features).to(classes.dtype).index_fill(-1, self.used, -torch.inf)
+        others = self.vocabulary(features).index_fill(-1, self.used, -torch.inf)
         rest = others.logsumexp(-1) if self.training else others.amax(-1)  # PPT Eq. 2: the vocabulary
         return torch.cat([classes, rest[:, None]], dim=-1)
 
     def surprise(self, features: Hidden, token: int) -> Float[Tensor, " batch"]:
         """Minus the log-probability of a token in the whole vocabulary."""
-        return -self.embedding[0](features).float().log_softmax(-1)[:, token]
+        return -self.vocabulary(features).log_softmax(-1)[:, token]
+
+    def vocabulary(self, features: Hidden) -> Float[Tensor, "batch tokens"]:
+        """Logits of all tokens; a backbone that was read in bfloat16 computes them so."""
+        embedding = self.embedding[0]
+        return embedding(features.to(embedding.weight.dtype)).float()
 
     def class_vectors(self) -> Float[Tensor, "classes width"]:
         """Mean scoring vector of each class's word, which by linearity scores like the mean of its tokens."""

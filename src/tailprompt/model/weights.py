@@ -64,8 +64,15 @@ def learns_whole(model: Model) -> bool:
 
 
 def file_of(run: Path) -> Path:
-    """Where the weights of a run, or of peft's adapter, lie."""
-    return run / (WEIGHTS if is_adapter(run) else "weights.safetensors")
+    """Where the weights of a run, or of peft's adapter, lie; raises BadInput if they did not travel."""
+    path = run / (WEIGHTS if is_adapter(run) else "weights.safetensors")
+    if not path.is_file() and (run / "weights.json").is_file():
+        raise BadInput(
+            f"{run} came in a bundle, in which weights do not travel; ask snakemake for its "
+            "results/<scale>/runs/<protocol>/<backbone>/<dataset>/<method>/<seed>/weights.safetensors, which "
+            "trains it here"
+        )
+    return path
 
 
 def load_trained(

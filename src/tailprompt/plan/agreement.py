@@ -11,28 +11,36 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json, reading, sha256
+from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
+CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
-def stands(wanted: dict, point: Point, runs: Path) -> bool:
-    """Whether a run is complete below `runs` and its run.json agrees with what is asked.
+def stands(wanted: dict, point: Point, results: Path) -> bool:
+    """Whether a run is complete in `results` and its run.json agrees with what is asked.
 
     A run that began from another run stands only if that run has not been trained again since.
     """
-    folder = runs / point.path
+    folder = run_folder(results, point)
     record = tolerant(folder / "run.json")
-    if record is None or not all((folder / name).is_file() for name in OUTPUTS):
+    if record is None or not complete(folder):
         return False
     first = (wanted["start"] or {}).get("run")
-    return not differing(record, wanted) and (first is None or same_start(record, runs / first))
+    return not differing(record, wanted) and (first is None or same_start(record, results, first))
 
 
-def same_start(record: dict, start: Path) -> bool:
-    """Whether a run began from the weights that its start has now."""
-    present = tolerant(start / "run.json") or {}
-    return "weights_sha256" in present and present["weights_sha256"] == record.get("start_sha256")
+def complete(folder: Path) -> bool:
+    """Whether the folder of a run has all its files."""
+    return all((folder / name).is_file() for name in (CARRIED if brought(folder) else OUTPUTS))
+
+
+def same_start(record: dict, results: Path, start: str) -> bool:
+    """Whether a run began from the weights that its start (its path) has now, here or in a bundle."""
+    folders = [root / "runs" / start for root in (results, results / BUNDLED)]
+    present = [(tolerant(folder / "run.json") or {}).get("weights_sha256") for folder in folders]
+    return record.get("start_sha256") in [digest for digest in present if digest]
 
 
 def differing(record: dict, wanted: dict) -> list[str]:
@@ -108,19 +116,22 @@ def check(folder: Path, record: dict) -> None:
 
 def of_data(record: dict, folder: Path) -> bool:
     """Whether a run was trained on the present data; True if its digest or the data are missing."""
-    data, table = record.get("data"), data_of(folder)
+    data, present = record.get("data"), data_digest(data_of(folder))
     trained = data.get("sha256") if isinstance(data, dict) else None
-    return not (trained and table.is_file()) or trained == sha256_at(table, table.stat().st_mtime_ns)
+    return not (trained and present) or trained == present
 
 
 def data_of(folder: Path) -> Path:
     """The Parquet file of the data set of the run in `folder`."""
-    return results_of(folder) / "data" / f"{folder.absolute().parent.parent.name}.parquet"
+    report = report_file(results_of(folder), folder.absolute().parent.parent.name)
+    return report.with_name(f"{report.stem}.parquet")
 
 
-def results_of(folder: Path) -> Path:
-    """The results folder of the scale to which the run in `folder` belongs."""
-    return Path(*folder.absolute().parts[:-6])
+def data_digest(table: Path) -> str | None:
+    """The digest of a data set, None without one; a bundle brings it in the report, without the texts."""
+    if table.parent.parent.name == BUNDLED:
+        return (tolerant(table.with_name(f"{table.stem}.json")) or {}).get("sha256")
+    return sha256_at(table, table.stat().st_mtime_ns) if table.is_file() else None
 
 
 @cache

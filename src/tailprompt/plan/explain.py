@@ -19,6 +19,7 @@ from tailprompt.plan import asked
 from tailprompt.plan.agreement import differing, same_start
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
+from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import NAME, Resolved, resolved, settings
 
@@ -106,8 +107,8 @@ def reader(run: Resolved, key: str) -> str:
 
 def state(config: dict, point: Point, root: Path) -> list[str]:
     """Whether a run is planned and was made, and in what the one on disk differs from what is asked now."""
-    runs = root / "results" / config["scale"] / "runs"
-    folder = runs / point.path
+    results = root / "results" / config["scale"]
+    folder = run_folder(results, point)
     planned = point in all_points(config)
     unplanned = [] if planned else [f"No table or figure of scale {config['scale']} takes this run."]
     if not (folder / "run.json").is_file():
@@ -115,11 +116,11 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     record = read_json(folder / "run.json", "settings")
     weights = asked.weights(config, point.backbone, root)
     wanted = asked.asked(config, point, settings(config, point), weights, root)
-    return [*unplanned, *differences(record, wanted, folder, runs)]
+    return [*unplanned, *differences(record, wanted, folder, results)]
 
 
-def differences(record: dict, wanted: dict, folder: Path, runs: Path) -> list[str]:
-    """In what the run in `folder` is not what is asked now. record: its run.json. runs: the scale's."""
+def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list[str]:
+    """In what the run in `folder` is not what is asked now. record: its run.json. results: of the scale."""
     rows = [
         (key.removeprefix("settings."), cut(at(record, key)), cut(at(wanted, key)))
         for key in differing(record, wanted)
@@ -128,8 +129,8 @@ def differences(record: dict, wanted: dict, folder: Path, runs: Path) -> list[st
         table = [line for row in aligned([("", "then", "now"), *rows]) for line in row]
         return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
     first = (wanted["start"] or {}).get("run")
-    if first and not same_start(record, runs / first):
-        return [f"{folder} began from {runs / first}, which has other weights now."]
+    if first and not same_start(record, results, first):
+        return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
     return [f"{folder} was trained with these settings."]
 
 
@@ -165,7 +166,7 @@ def point_at(path: str) -> tuple[str | None, Point]:
 
     Raises BadInput for any other path.
     """
-    words = Path(path).parts
+    words = tuple(word for word in Path(path).parts if word != BUNDLED)
     if "runs" in words:
         at = len(words) - 1 - words[::-1].index("runs")
         scale, words = (words[at - 1] if at else None), words[at + 1 :]

@@ -12,6 +12,7 @@ from statistics import median
 
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks
+from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import cards_of, dataset_row, kind_of
 from tailprompt.plan.settings import settings
@@ -65,12 +66,13 @@ def finished(config: dict, point: Point, weights: Callable[[str], dict | None], 
 
     weights: a backbone's name -> what `asked.weights` returns.
     """
-    runs = root / "results" / config["scale"] / "runs"
-    if not (runs / point.path / "run.json").is_file():
+    results = root / "results" / config["scale"]
+    folder = run_folder(results, point)
+    if not (folder / "run.json").is_file():
         return None
-    run = read_json(runs / point.path / "run.json", "settings", "seconds")
+    run = read_json(folder / "run.json", "settings", "seconds")
     wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
-    same = agreement.stands(wanted, point, runs) and agreement.of_data(run, runs / point.path)
+    same = agreement.stands(wanted, point, results) and agreement.of_data(run, folder)
     return run["seconds"] if same else None
 
 
@@ -111,7 +113,7 @@ def by_rule(config: dict, point: Point, root: Path) -> float:
     """The seconds of a run by RULE."""
     asks = settings(config, point)
     parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
-    report = root / "results" / config["scale"] / "data" / f"{point.dataset}.json"
+    report = report_file(root / "results" / config["scale"], point.dataset)
     prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
     rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
     tokens = rows * asks.get("max_length", 128) / 2 * asks.get("epochs", 0)

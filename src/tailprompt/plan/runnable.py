@@ -20,6 +20,7 @@ from tailprompt.model.adapter_config import stated
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
+from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
@@ -33,7 +34,8 @@ FOLDERS = "annotated backbones benchmarks data figures images logs pretraining r
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput if data_dir, a corpus, or a file or folder of a data set of the scale is missing.
 
-    Also if a file has the name of a folder of results.
+    Also if a file has the name of a folder of results. The files of a data set that a bundle brought need not
+    be here.
     """
     scale = f"results/{config['scale']}"
     for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
@@ -45,7 +47,12 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     for name, path in (config.get("corpora") or {}).items():
         if path and not Path(root, path).exists():
             raise BadInput(f"corpora.{name}: there is no {path}; correct the path")
-    for name in dict.fromkeys(parse(dataset)[0] for dataset in blocks.all_datasets(config)):
+    here = [
+        name
+        for name in blocks.all_datasets(config)
+        if BUNDLED not in report_file(Path(root, scale), name).parts
+    ]
+    for name in dict.fromkeys(parse(dataset)[0] for dataset in here):
         row = dataset_row(config, name)
         entries = row.get("files", {"all": row.get("path", {})}).values()
         paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tailprompt.plan.places import results_of, run_folder
 from tailprompt.plan.points import Point
-from tailprompt.report import records
+from tailprompt.report import records, trained
 
 
 def counted(runs: pd.DataFrame, kinds: list[str]) -> pd.DataFrame:
@@ -38,13 +39,13 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
 
     Full tuning writes only the head, so the rest of what it trained is one number, `body`.
     """
-    sizes = records.sizes(folder)
+    sizes = trained.sizes(folder)
     outside = {name: size for name, size in sizes.items() if name.startswith("body.")}
     if run["settings"]["tuner"] == "full":
         head = sum(size for name, size in sizes.items() if name.startswith("head."))
         outside = {"body": run["trainable"] - head}
     start = run["settings"].get("start")
     if start and "folder" not in start:
-        before = folder.parents[4] / Point(**{**run["point"], **start}).path
+        before = run_folder(results_of(folder), Point(**{**run["point"], **start}))
         return tuned(before, records.record(before)) | outside
     return outside

@@ -1,25 +1,24 @@
-"""The files of runs, read for tables and figures: scores, predictions, vectors, sizes, run.json."""
+"""The files of runs, read for tables and figures: predictions and their scores, vectors, sizes, run.json."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from math import prod
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from safetensors import safe_open
-from safetensors.numpy import load_file
 
-from tailprompt.errors import BadInput, named
-from tailprompt.files import read_json, read_parquet, reading
+from tailprompt.errors import BadInput
+from tailprompt.files import read_json, read_parquet
 from tailprompt.plan import agreement
+from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS
 from tailprompt.tasks.registry import recorded
-from tailprompt.tasks.task import Added
+from tailprompt.tasks.task import Added, once, value
 
 REPORTED = Path("config/reported")
 PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
@@ -32,7 +31,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     with `there` false, for a missing run. Raises BadInput if a run is not what is asked.
     """
     rows = [
-        {**run, "seed": seed, "folder": root / "runs" / point.path}
+        {**run, "seed": seed, "folder": run_folder(root, point)}
         for run in spec["runs"]
         for seed in spec["seeds"]
         for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
@@ -47,7 +46,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
 
 def report(root: Path, dataset: str) -> dict:
     """The report that `prepare` wrote about a data set; raises BadInput if there is none."""
-    path = root / "data" / f"{dataset}.json"
+    path = report_file(root, dataset)
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
     return read_json(path, "classes", "rows", "counts", "groups")
@@ -67,9 +66,9 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
     return by_name
 
 
-def groups(report: dict) -> dict[str, list[int]]:
-    """Class ids by the name of a group in test scores, and by `class:NAME` for each single class."""
-    return report["groups"]["test"] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
+def groups(report: dict, split: str = "test") -> dict[str, list[int]]:
+    """Class ids by the name of a group in scores of a split, and by `class:NAME` for each single class."""
+    return report["groups"][split] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
 
 
 def record(folder: Path) -> dict | None:
@@ -78,23 +77,26 @@ def record(folder: Path) -> dict | None:
     return read_json(path) if path.is_file() else None
 
 
-def scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The scores of the runs that exist, with `score` as metric/group."""
-    parts = [
-        run_scores(run.folder).assign(dataset=run.dataset, method=run.method, run=run.run, seed=run.seed)
+def scores(root: Path, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The scores `names`, as `f1/tail`, of the runs that exist, on dev and test."""
+    about = {dataset: report(root, dataset) for dataset in frame.dataset.unique()}
+    rows = [
+        {"dataset": run.dataset, "method": run.method, "run": run.run, "seed": run.seed, **score}
         for run in frame[frame.there].itertuples()
+        for score in scored(run.folder, about[run.dataset], names)
     ]
-    columns = ["split", "metric", "group", "value", "dataset", "method", "run", "seed"]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-    return table.assign(score=table.metric + "/" + table.group)
+    columns = ["dataset", "method", "run", "seed", "split", "score", "value"]
+    return pd.DataFrame(rows, columns=columns).astype({"value": float})
 
 
-def run_scores(folder: Path) -> pd.DataFrame:
-    """The scores of one run; raises BadInput if it has not been scored."""
-    path = folder / "scores.parquet"
-    if not path.is_file():
-        raise BadInput(f"{path}: not there; the run has not been scored")
-    return read_parquet(path, "split", "metric", "group", "value")
+def scored(folder: Path, report: dict, names: Iterable[str]) -> list[dict]:
+    """The scores `names` of a run, computed from its predictions, which takes a few milliseconds."""
+    task, scores = recorded(report), []
+    for split, part in answers(folder, agreement.data_of(folder), report).items():
+        summed, of = once(task.added(part, report)), groups(report, split)
+        for name in dict.fromkeys(names) if len(part) else ():
+            scores.append({"split": split, "score": name, "value": float(value(task, name, summed, of))})
+    return scores
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
@@ -112,12 +114,12 @@ def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
     return {key: part[part["count"] == part["count"].max()]["mean"].idxmax()[2] for key, part in cells}
 
 
-def taken(root: Path, spec: dict) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
-    """The runs of a block, their scores, and what was chosen. `choose` keeps only the best runs on dev."""
+def taken(root: Path, spec: dict, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+    """The runs of a block, their scores `names`, and what was chosen. `choose` keeps the best runs on dev."""
     frame = runs(root, spec)
-    table = scores(frame)
     if "choose" not in spec:
-        return frame, table, {}
+        return frame, scores(root, frame, names), {}
+    table = scores(root, frame, [*names, spec["choose"]["by"]])
     chosen = choose(table, spec["choose"]["by"])
     kept = [chosen.get((run.dataset, run.method), run.run) == run.run for run in frame.itertuples()]
     scored = [chosen.get((row.dataset, row.method)) == row.run for row in table.itertuples()]
@@ -131,9 +133,8 @@ def statistics(frame: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added
     """
     task, order, added = recorded(report), None, {}
     for run in frame[frame.there].itertuples():
-        data = run.folder.parents[5] / "data" / f"{run.dataset}.parquet"
-        table = answers(run.folder, data, report)
-        table = table[table.split == "test"].sort_values("id")
+        parts = answers(run.folder, agreement.data_of(run.folder), report)
+        table = parts["test"].sort_values("id")
         if order is not None and not np.array_equal(order, table.id.to_numpy()):
             raise BadInput(
                 f"{run.folder}: its test examples are not those of the other runs on {run.dataset}"
@@ -141,21 +142,6 @@ def statistics(frame: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added
         order = table.id.to_numpy()
         added[run.method, run.seed] = task.added(table, report)
     return added
-
-
-def norms(folder: Path) -> np.ndarray:
-    """The Euclidean length of each class vector of a run, `[classes]`."""
-    path = folder / "weights.safetensors"
-    with reading(path):
-        vectors = named(load_file(path), "class_vectors", f"tensor in {path},")
-    return np.linalg.norm(vectors.astype(np.float64), axis=1)
-
-
-def sizes(folder: Path) -> dict[str, int]:
-    """The number of elements of each tensor that a run wrote, by name."""
-    path = folder / "weights.safetensors"
-    with reading(path), safe_open(path, "numpy") as file:
-        return {name: prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from tailprompt.tasks.task import Added, Sums, Task
+from tailprompt.tasks.task import SCORES, Added, Sums, Task
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 
@@ -26,7 +26,7 @@ def reads(report: Mapping) -> tuple[list[str], list[str]]:
 
     report: has `trained_on` and `among` (class ids, or null for all) if the classes are another data set's.
     """
-    among = ["scores"] if report.get("among") else []
+    among = [SCORES] if report.get("among") else []
     return ["label", "prediction", *among], ["accepted"] if "trained_on" in report else []
 
 
@@ -44,8 +44,20 @@ def added(rows: pd.DataFrame, report: Mapping) -> Added:
 
 def answers(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
     """Predicted classes, restricted to `among` if it is given; any right class is replaced by the label."""
-    guess = restricted(np.stack(rows["scores"]), among) if among else rows["prediction"].to_numpy()
+    guess = chosen(rows, among)
     return folded(guess, rows["accepted"], rows["label"].to_numpy()) if "accepted" in rows else guess
+
+
+def decided(rows: pd.DataFrame, report: Mapping) -> pd.DataFrame:
+    """Rows whose prediction is the one chosen among the classes that the report allows."""
+    return rows.assign(prediction=chosen(rows, report.get("among")))
+
+
+def chosen(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
+    """Predicted classes, restricted to `among` if it is given; rows without scores are decided."""
+    if among and SCORES in rows:
+        return restricted(np.stack(rows[SCORES]), among)
+    return rows["prediction"].to_numpy()
 
 
 def restricted(scores: np.ndarray, allowed: Sequence[int]) -> np.ndarray:
@@ -100,7 +112,7 @@ def predicted(logits: np.ndarray, labels: np.ndarray) -> dict:
 
 def row(logits: np.ndarray, labels: np.ndarray) -> dict:
     """The label, the prediction, and the scores of all classes in float16."""
-    return {**predicted(logits, labels), "scores": list(logits.astype(np.float16))}
+    return {**predicted(logits, labels), SCORES: list(logits.astype(np.float16))}
 
 
 def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
@@ -145,4 +157,5 @@ CLASSIFICATION = Task(
     predicted=predicted,
     row=row,
     shown=shown,
+    decided=decided,
 )

@@ -20,8 +20,14 @@ from scipy.sparse import csr_array
 from tailprompt.errors import BadInput, known, named
 from tailprompt.tasks.metrics import ALL, BY_CLASS, CLASS
 
+SCORES = "scores"  # a column of predictions, of all classes, from which a task may decide again
 Added = Mapping[str, csr_array]  # statistic -> what each example adds, [examples, categories]
 Sums = Mapping[str, np.ndarray]  # statistic -> [..., categories]
+
+
+def unchanged(rows: pd.DataFrame, _report: Mapping) -> pd.DataFrame:
+    """The rows themselves."""
+    return rows
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Task:
     """(logits, labels) -> all columns of prediction rows except id and split."""
     shown: Callable[[np.ndarray, pd.DataFrame, Sequence[str]], dict]
     """(logits, rows of a file, class names) -> the columns `shown_as`."""
+    decided: Callable[[pd.DataFrame, Mapping], pd.DataFrame] = unchanged
+    """(rows, report) -> rows that add the same to every sum without the column SCORES."""
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:

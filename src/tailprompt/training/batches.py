@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
-from tailprompt.training.loop import Batches, Loss
-from tailprompt.training.precision import autocast
+from tailprompt.inputs.examples import Split
+from tailprompt.training.graphs import Graphs
+from tailprompt.training.loop import Batches, Loss, Part
+from tailprompt.training.precision import lowering
 from tailprompt.training.samplers import bucketed
+from tailprompt.training.widths import choose, fitting
 
 Rows = Int[Tensor, " batch"]  # example indices
 
 
 def sampled(
-    examples: Examples | Images,
+    examples: Split,
     sampler: Callable,
     *,
     batch: int,
@@ -32,31 +33,57 @@ def sampled(
     bucket: how many batches are sorted by length together; 1 is a plain shuffle. items: rows -> the number
     that divides the sum of their losses, which is the number of examples if each has one label.
     """
-    per_epoch = -(-len(examples) // batch)
+    per_epoch, device = -(-len(examples) // batch), examples.labels.device
 
     @lru_cache(1)
-    def epoch_rows(epoch: int) -> list[list[Rows]]:
-        return epoch_batches(examples, sampler, batch=batch, bucket=bucket, seed=seed, epoch=epoch)
+    def epoch_rows(epoch: int) -> tuple[list[list[Rows]], list[list[Rows]]]:
+        steps = epoch_batches(examples, sampler, batch=batch, bucket=bucket, seed=seed, epoch=epoch)
+        return steps, on_device(steps, device)
 
-    def rows_at(step: int) -> list[Rows]:
+    # on a GPU batches have one of a few widths, so that few graphs are captured
+    widths = widths_of(examples, epoch_rows(0)[0]) if device.type == "cuda" else ()
+
+    def parts(step: int, micro: int) -> Iterator[Part]:
         epoch, index = divmod(step, per_epoch)
-        return epoch_rows(epoch)[index]
-
-    def parts(step: int, micro: int) -> Iterator[tuple[tuple, int]]:
-        for rows in rows_at(step + 1) if (step + 1) % per_epoch else ():
+        steps, there = epoch_rows(epoch)
+        for rows in steps[index + 1] if index + 1 < per_epoch else ():
             examples.expect(rows)
-        for branch, rows in enumerate(rows_at(step)):
-            for part in rows.split(micro):
-                yield (*examples.batch(part), branch), items(rows)
+        for branch, (rows, placed) in enumerate(zip(steps[index], there[index], strict=True)):
+            allowed = (
+                widths if len(rows) == batch else widths[-1:]
+            )  # one graph for the short batch of an epoch
+            for part, at in zip(rows.split(micro), placed.split(micro), strict=True):
+                width = fitting(examples.width(part), allowed)
+                made = partial(labelled, examples, width, branch)
+                yield Part(examples.staged(part, at), made, items(rows), (branch, len(part), width))
 
     def names(step: int) -> list[str]:
-        return [examples.names[row] for rows in rows_at(step) for row in rows.tolist()]
+        epoch, index = divmod(step, per_epoch)
+        return [examples.names[row] for rows in epoch_rows(epoch)[0][index] for row in rows.tolist()]
 
     return Batches(per_epoch, batch, parts, names)
 
 
+def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
+    """A batch for the loss: inputs, labels and the branch that it is of."""
+    return (*examples.made(*staged, width=width), branch)
+
+
+def on_device(steps: list[list[Rows]], device: torch.device) -> list[list[Rows]]:
+    """The rows of all steps on the device, in one copy, for which a GPU would otherwise wait at each step."""
+    flat = [rows for branches in steps for rows in branches]
+    there = iter(torch.cat(flat).to(device).split([len(rows) for rows in flat]))
+    return [[next(there) for _ in branches] for branches in steps]
+
+
+def widths_of(examples: Split, steps: list[list[Rows]]) -> Sequence[int]:
+    """The widths to which batches are padded, chosen by those of an epoch."""
+    longest = [examples.width(rows) for branches in steps for rows in branches]
+    return choose(longest, examples.width(torch.arange(len(examples))))
+
+
 def epoch_batches(
-    examples: Examples | Images, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
+    examples: Split, sampler: Callable, *, batch: int, bucket: int, seed: int, epoch: int
 ) -> list[list[Rows]]:
     """The rows of each branch of each step in an epoch. They depend on the seed and the epoch only."""
     generator = Generator().manual_seed(seed * 1_000_003 + epoch)
@@ -66,18 +93,15 @@ def epoch_batches(
     return [list(rows) for rows in zip(*cut, strict=True)]
 
 
-def of_outputs(cost: Callable, *, device: torch.device, precision: str) -> Loss:
-    """The loss of a batch for the training loop: the model computes in `precision`, the cost in full.
+def of_outputs(cost: Callable) -> Loss:
+    """The loss of a batch for the training loop.
 
     cost: (outputs of the model, labels, branch, share of the epochs that are over) -> loss per item.
     """
-    cast = autocast(device, precision)
 
-    def loss(model: nn.Module, batch: tuple, elapsed: float) -> Float[Tensor, " items"]:
+    def loss(model: nn.Module, batch: tuple, elapsed: Tensor) -> Float[Tensor, " items"]:
         inputs, labels, branch = batch
-        with cast:
-            outputs = model(inputs)
-        return cost(outputs, labels, branch, elapsed)
+        return cost(model(inputs), labels, branch, elapsed)
 
     return loss
 
@@ -85,25 +109,38 @@ def of_outputs(cost: Callable, *, device: torch.device, precision: str) -> Loss:
 @torch.no_grad()
 def predict(
     model: nn.Module,
-    examples: Examples | Images,
+    examples: Split,
     *,
     tokens: int = 16_384,
     precision: str = "float32",
     apply: Callable | None = None,
-) -> Float[Tensor, "examples outputs"]:
+    graphs: Graphs | None = None,
+) -> Float[Tensor, "examples *outputs"]:
     """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
-    A batch holds examples of similar length, about `tokens` tokens in all.
+    A batch holds examples of similar length, about `tokens` tokens in all. graphs: captures the whole pass,
+    which must always be over the same examples; those that are not on the device are read again each time.
     """
     model.eval()
-    apply = apply or model
     order = torch.argsort(examples.lengths, descending=True, stable=True)
-    outputs, at = [], 0
-    while at < len(order):
-        size = max(1, tokens // int(examples.lengths[order[at]]))
-        inputs, _ = examples.batch(order[at : at + size])
-        with autocast(examples.labels.device, precision):
-            outputs.append(apply(inputs).float())
-        at += size
-    gathered = torch.cat(outputs).cpu()
+    batches = order.split(sizes(examples.lengths[order].tolist(), tokens))
+    widths = [examples.width(rows) for rows in batches]
+    there = [at for (at,) in on_device([[rows] for rows in batches], examples.labels.device)]
+
+    def outputs(there: Sequence[Tensor]) -> Tensor:
+        staged = (examples.staged(rows, at) for rows, at in zip(batches, there, strict=True))
+        with lowering(model, precision, there[0].device)():
+            made = (examples.made(*each, width=width)[0] for each, width in zip(staged, widths, strict=True))
+            return torch.cat([(apply or model)(inputs).float() for inputs in made])
+
+    captured = graphs is not None and examples.held
+    gathered = (graphs("pass", there, outputs) if captured else outputs(there)).cpu()
     return torch.empty_like(gathered).index_copy_(0, order, gathered)
+
+
+def sizes(lengths: Sequence[int], tokens: int) -> list[int]:
+    """The sizes of batches of about `tokens` tokens. lengths: of the examples, the longest first."""
+    cut: list[int] = []
+    while (at := sum(cut)) < len(lengths):
+        cut.append(min(max(1, tokens // lengths[at]), len(lengths) - at))
+    return cut

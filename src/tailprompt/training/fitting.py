@@ -10,14 +10,14 @@ import torch
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.components.training import Training
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
 from tailprompt.training.optimizers import OPTIMIZERS
-from tailprompt.training.precision import set_precision
+from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
 from tailprompt.training.selection import Scorer
@@ -26,19 +26,21 @@ from tailprompt.training.state import Progress
 
 def fit_model(
     model: Model,
-    splits: dict[str, Examples | Images],
+    splits: dict[str, Split],
     classes: list[str],
     run: Run,
     scorer: Scorer,
     *,
     seed: int,
+    capture: bool,
     state: Path,
     key: str,
     label: str,
 ) -> Progress:
     """Train a model with the loss and sampler of its run. A data set for test only trains nothing.
 
-    state: the file from which a killed run resumes. key: must equal the key in that file.
+    capture: whether a GPU may run steps as CUDA graphs. state: the file from which a killed run resumes. key:
+    must equal the key in that file.
     """
     if not len(splits["train"]):
         return Progress()
@@ -48,12 +50,17 @@ def fit_model(
     sampler = SAMPLERS[told.sampler.name]
     cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
     set_precision(run.precision)
+    device = splits["train"].labels.device
+    together = len({value.device for value in model.parameters()}) == 1
+    graphs = Graphs(device, capture=capture and together)
     return fit(
         model,
         sampled(splits["train"], sampler, batch=told.batch, bucket=told.bucket, seed=seed),
-        of_outputs(cost, device=splits["train"].labels.device, precision=run.precision),
-        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer),
+        of_outputs(cost),
+        partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer, graphs=graphs),
         schedule_of(told, run.select),
+        within=lowering(model, run.precision, device),
+        graphs=graphs,
         state=state,
         key=key,
         label=label,
@@ -78,10 +85,13 @@ def schedule_of(told: Training, select: str) -> Schedule:
         clip=told.clip,
         evaluate_every=told.evaluate_every,
         select=select,
-        check_each_step=True,
     )
 
 
-def evaluated(model: Model, *, dev: Examples | Images, precision: str, scorer: Scorer) -> dict[str, float]:
+def evaluated(
+    model: Model, *, dev: Split, precision: str, scorer: Scorer, graphs: Graphs
+) -> dict[str, float]:
     """The scores on dev; empty if it has no examples."""
-    return scorer(predict(model, dev, precision=precision), dev.labels.cpu()) if len(dev) else {}
+    if not len(dev):
+        return {}
+    return scorer(predict(model, dev, precision=precision, graphs=graphs), dev.labels.cpu())

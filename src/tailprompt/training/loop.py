@@ -2,47 +2,66 @@
 
 GLEE section 3.1: AdamW, linear warm-up and decay, clipping, evaluation after a number of steps, patience, and
 at the end the weights with the best dev score. LPT appendix B: SGD, a cosine schedule, and the last weights.
-The loop also pre-trains backbones.
+The loop also pre-trains backbones. On a GPU it reads nothing back between evaluations, and a step is captured
+as a CUDA graph when its shapes come again.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 from tqdm import tqdm
 
 from tailprompt.errors import BadInput
+from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
 from tailprompt.training.state import Learner, Progress, resume, save
 
-Batch = object  # whatever `parts` gives and the loss takes
-Loss = Callable[[nn.Module, Batch, float], Float[Tensor, " items"]]
+Batch = object  # whatever `made` returns and the loss takes
+Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]]
 Evaluate = Callable[[nn.Module], dict[str, float]]
+Record = Float[Tensor, "3"]  # loss, norm of the gradient, number of the first gradient that is not finite
 SAVE_SECONDS = 120.0  # between two saves of the state
+
+
+@dataclass(frozen=True)
+class Part:
+    """A batch of a step, or a micro-batch of it.
+
+    staged: tensors on the model's device, which differ between steps. made: the staged tensors -> batch, by
+    operations on the device alone. items: what divides the sum of its losses, which is the number of items
+    (examples, or labelled tokens) in its whole batch. key: parts of equal key and items differ in the values
+    of `staged` alone.
+    """
+
+    staged: Sequence[Tensor]
+    made: Callable[..., Batch]
+    items: int
+    key: Hashable
 
 
 @dataclass(frozen=True)
 class Batches:
     """What a model is trained on. The rows depend on the step only, so that a resumed run repeats them.
 
-    per_epoch: steps an epoch. size: the most examples in a step. parts: (step, largest micro-batch) ->
-    micro-batches, each with the number of items in its whole batch (examples, or labelled tokens), which
-    divides the sum of its losses. A step may have several batches, whose mean losses are added. names:
-    step -> the ids of its examples, for messages.
+    per_epoch: steps an epoch. size: the most examples in a step. parts: (step, largest micro-batch) -> parts.
+    A step may have several batches, whose mean losses are added. names: step -> the ids of its examples, for
+    messages.
     """
 
     per_epoch: int
     size: int
-    parts: Callable[[int, int], Iterable[tuple[Batch, int]]]
+    parts: Callable[[int, int], Iterable[Part]]
     names: Callable[[int], list[str]]
 
 
@@ -50,10 +69,9 @@ class Batches:
 class Schedule:
     """How a model is trained. `epochs` and `patience` count epochs, `evaluate_every` steps (0: an epoch).
 
-    optimizer: (trainable tensors, lr=...) -> optimizer. rate: (steps, steps an epoch) -> factor of `lr` at a
-    step. clip: largest norm of the gradient; 0 does not clip. select: the score that decides which weights
-    are kept, by strict improvement, or `last`. check_each_step: whether to check each loss and gradient
-    before it is applied, which makes the GPU wait; otherwise the loss is checked at each evaluation.
+    optimizer: (trainable tensors, lr=...) -> optimizer; on a GPU lr is a tensor there. rate: (steps, steps an
+    epoch) -> factor of `lr` at a step. clip: largest norm of the gradient; 0 does not clip. select: the score
+    that decides which weights are kept, by strict improvement, or `last`.
     """
 
     optimizer: Callable[..., Optimizer]
@@ -64,7 +82,6 @@ class Schedule:
     clip: float
     evaluate_every: int
     select: str
-    check_each_step: bool
 
 
 def fit(
@@ -74,6 +91,8 @@ def fit(
     evaluate: Evaluate,
     schedule: Schedule,
     *,
+    within: Callable[[], AbstractContextManager] = nullcontext,
+    graphs: Graphs | None = None,
     state: Path | None = None,
     key: str = "",
     label: str = "",
@@ -81,26 +100,30 @@ def fit(
     """Train `model` in place, and leave it with the weights of its best score.
 
     loss: (model, batch, share of the epochs that are over) -> loss per item. evaluate: model -> scores, which
-    become a line of the curve. A killed run resumes from the file `state` if `key` is still the same. Raises
-    BadInput if a loss or gradient is not finite.
+    become a line of the curve. within: the context of a step's passes. graphs: of the evaluation, which those
+    of the steps join. A killed run resumes from the file `state` if `key` is still the same. Raises BadInput
+    if a loss or gradient is not finite; all are checked before each evaluation.
     """
     per_epoch, total = batches.per_epoch, steps(schedule, batches.per_epoch)
     learner = learner_of(model, schedule, total, per_epoch)
     progress = resume(state, key, learner) or Progress(micro=batches.size)
-    begun, saved, losses = time.monotonic() - progress.seconds, time.monotonic(), []
+    graphs = graphs or Graphs(learner.device)
+    take = partial(step, learner, loss, schedule.clip, within)
+    model.train()  # its parts too: those that transformers has read are in evaluation mode
+    begun, saved, records = time.monotonic() - progress.seconds, time.monotonic(), []
     bar = tqdm(total=total, initial=progress.step, desc=label, unit="step", mininterval=2, dynamic_ncols=True)
-    with bar:
+    with bar, own_stream(learner.device):
         while progress.step < total and not tired(progress, schedule.patience * per_epoch):
-            elapsed = progress.step // per_epoch * per_epoch / total
-            losses.append(update(learner, batches, loss, schedule, progress, elapsed))
+            learner.elapsed.fill_(progress.step // per_epoch * per_epoch / total)
+            records.append(update(learner, batches, take, schedule, progress, graphs))
             progress.step += 1
             bar.update()
             if progress.step % (schedule.evaluate_every or per_epoch) and progress.step < total:
                 continue
-            average, losses = mean(losses, progress.step, label), []
+            average, records = mean(records, learner, batches, progress.step), []
             scores = evaluate(model)
             progress.seconds = time.monotonic() - begun
-            note(progress, learner, average, scores, per_epoch, schedule.select)
+            note(progress, learner, average, scores, per_epoch, schedule)
             bar.set_postfix({name: f"{value:.3f}" for name, value in {"loss": average, **scores}.items()})
             if state is not None and time.monotonic() - saved >= SAVE_SECONDS:
                 save(state, key, progress, learner)
@@ -115,10 +138,13 @@ def steps(schedule: Schedule, per_epoch: int) -> int:
 
 
 def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int) -> Learner:
-    """The model with its trainable tensors, their optimizer and the schedule of the learning rate."""
+    """The model with its trainable tensors, their optimizer and the factor of its rate at each step."""
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
-    optimizer = schedule.optimizer(learned.values(), lr=schedule.lr)
-    return Learner(model, learned, optimizer, LambdaLR(optimizer, schedule.rate(total, per_epoch)))
+    device = next(iter(learned.values())).device
+    elapsed = torch.zeros((), dtype=torch.float64, device=device)
+    lr = torch.tensor(schedule.lr, device=device) if device.type == "cuda" else schedule.lr
+    optimizer = schedule.optimizer(learned.values(), lr=lr)
+    return Learner(model, learned, optimizer, schedule.rate(total, per_epoch), elapsed)
 
 
 def tired(progress: Progress, patience: float) -> bool:
@@ -127,41 +153,64 @@ def tired(progress: Progress, patience: float) -> bool:
 
 
 def update(
-    learner: Learner, batches: Batches, loss: Loss, schedule: Schedule, progress: Progress, elapsed: float
-) -> Float[Tensor, ""]:
-    """Take one step of the optimizer; returns the loss, which stays on its device."""
-    learner.model.train()
-    value = backpropagate(learner, batches, loss, progress, elapsed)
-    norm = nn.utils.clip_grad_norm_(learner.learned.values(), schedule.clip or math.inf)
-    if schedule.check_each_step and not torch.isfinite(value + norm):
-        raise diverged(value, learner.learned, batches.names(progress.step), progress.step)
-    learner.optimizer.step()
-    learner.optimizer.zero_grad(set_to_none=True)
-    learner.rate.step()
-    return value
-
-
-def backpropagate(
-    learner: Learner, batches: Batches, loss: Loss, progress: Progress, elapsed: float
-) -> Float[Tensor, ""]:
-    """Compute the gradients of a step and return its loss; halves the micro-batch if memory runs out."""
+    learner: Learner,
+    batches: Batches,
+    take: Callable[[Sequence[Part]], Record],
+    schedule: Schedule,
+    progress: Progress,
+    graphs: Graphs,
+) -> Record:
+    """Take one step of the optimizer; halves the micro-batch if memory runs out."""
+    if not learner.model.training:
+        learner.model.train()
+    learner.set_rate(schedule.lr * learner.factor(progress.step))
     while True:
         try:
-            parts = batches.parts(progress.step, progress.micro)
-            return accumulate(learner.model, parts, loss, elapsed)
+            parts = list(batches.parts(progress.step, progress.micro))
+            staged = [tensor for part in parts for tensor in part.staged]
+            key = tuple((part.key, part.items) for part in parts)
+            return graphs(key, staged, partial(taken, take, parts))
         except torch.cuda.OutOfMemoryError:
             progress.micro = halved(progress.micro, batches.size)
+        graphs.forget()
         learner.optimizer.zero_grad(set_to_none=True)
         torch.cuda.empty_cache()
 
 
+def taken(take: Callable, parts: Sequence[Part], tensors: Sequence[Tensor]) -> Record:
+    """A step of the parts with other staged tensors, which are given end to end."""
+    each = iter(tensors)
+    return take([replace(part, staged=[next(each) for _ in part.staged]) for part in parts])
+
+
+def step(
+    learner: Learner,
+    loss: Loss,
+    clip: float,
+    within: Callable[[], AbstractContextManager],
+    parts: Sequence[Part],
+) -> Record:
+    """One step of the optimizer. Everything stays on the model's device."""
+    with within():
+        value = accumulate(learner.model, parts, loss, learner.elapsed)
+    learner.graded[:] = [name for name, each in learner.learned.items() if each.grad is not None]
+    gradients = [learner.learned[name].grad for name in learner.graded]
+    norms = torch.stack(torch._foreach_norm(gradients))
+    norm = torch.linalg.vector_norm(norms)
+    if clip:
+        nn.utils.clip_grads_with_norm_(learner.learned.values(), clip, norm)
+    learner.optimizer.step()
+    learner.optimizer.zero_grad(set_to_none=True)
+    return torch.stack([value, norm, (~norms.isfinite()).int().argmax()]).float()
+
+
 def accumulate(
-    model: nn.Module, parts: Iterable[tuple[Batch, int]], loss: Loss, elapsed: float
+    model: nn.Module, parts: Iterable[Part], loss: Loss, elapsed: Float64[Tensor, ""]
 ) -> Float[Tensor, ""]:
     """The sum over batches of the mean loss over items; gradients accumulate over micro-batches."""
     total = 0.0
-    for batch, items in parts:
-        value = loss(model, batch, elapsed).sum() / items
+    for part in parts:
+        value = loss(model, part.made(*part.staged), elapsed).sum() / part.items
         value.backward()
         total += value.detach()
     return total
@@ -178,36 +227,28 @@ def halved(micro: int, size: int) -> int:
     return half
 
 
-def diverged(value: Tensor, learned: dict[str, Tensor], names: list[str], step: int) -> BadInput:
-    """The error for a step whose loss or gradient is not finite, before its update is applied."""
-    broken = [
-        name
-        for name, tensor in learned.items()
-        if tensor.grad is not None and not tensor.grad.isfinite().all()
-    ]
-    what = (
-        f"the loss is {float(value)}"
-        if not value.isfinite()
-        else f"the gradient of {broken[0] if broken else 'the model'} is not finite"
-    )
+def mean(records: list[Record], learner: Learner, batches: Batches, last: int) -> float:
+    """The mean of the losses up to step `last`; raises BadInput if a loss or a gradient is not finite."""
+    seen = torch.stack(records).tolist()
+    for number, (value, norm, first) in enumerate(seen, last - len(seen)):
+        if not math.isfinite(value + norm):
+            tensor = None if math.isfinite(norm) else learner.graded[int(first)]
+            raise diverged(value, tensor, batches.names(number), number)
+    return sum(value for value, *_ in seen) / len(seen)
+
+
+def diverged(value: float, tensor: str | None, names: list[str], step: int) -> BadInput:
+    """The error for a step whose loss or gradient is not finite. tensor: the first of these gradients."""
+    finite = math.isfinite(value)
+    what = f"the gradient of {tensor} is not finite" if finite else f"the loss is {value}"
     return BadInput(
-        f"training stopped at step {step + 1}: {what} (first tensor: {broken[0] if broken else 'loss'}); "
+        f"training stopped at step {step + 1}: {what} (first tensor: {tensor or 'loss'}); "
         f"examples of the batch: {', '.join(names)}; lower lr, or look at these examples"
     )
 
 
-def mean(losses: list[Tensor], step: int, label: str) -> float:
-    """The mean of the losses up to `step`; raises BadInput if it is not finite."""
-    values = torch.stack(losses).tolist()
-    average = sum(values) / len(values)
-    if not math.isfinite(average):
-        first = step - len(values) + 1
-        raise BadInput(f"{label}: the loss is not finite between steps {first} and {step}; lower lr")
-    return average
-
-
 def note(
-    progress: Progress, learner: Learner, loss: float, scores: dict, per_epoch: int, select: str
+    progress: Progress, learner: Learner, loss: float, scores: dict, per_epoch: int, schedule: Schedule
 ) -> None:
     """Add a line to the curve, and keep the weights if the score has strictly improved."""
     progress.curve.append(
@@ -215,16 +256,16 @@ def note(
             "step": progress.step,
             "epoch": round(progress.step / per_epoch, 3),
             "loss": loss,
-            "lr": learner.rate.get_last_lr()[0],
+            "lr": schedule.lr * learner.factor(progress.step),
             **scores,
             "seconds": round(progress.seconds, 2),
         }
     )
-    score = progress.step if select == "last" else scores[select]
+    score = progress.step if schedule.select == "last" else scores[schedule.select]
     if score <= progress.best_score:
         return
     progress.best_score, progress.best_step = score, progress.step
-    if select != "last":
+    if schedule.select != "last":
         progress.best = {name: value.detach().clone() for name, value in learner.learned.items()}
 
 

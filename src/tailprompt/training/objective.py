@@ -32,7 +32,7 @@ def objective(
     branches = branches_of(training, counts, scale)
     weight = getattr(training.sampler, "dual_weight", None)
 
-    def cost(outputs, labels, branch: int, elapsed: float) -> Float[Tensor, " batch"]:
+    def cost(outputs, labels, branch: int, elapsed: float | Tensor) -> Float[Tensor, " batch"]:
         logits, added = outputs if isinstance(outputs, tuple) else (outputs, None)
         loss = mixed(branches[branch], logits.float(), labels)
         beta = weight * (1 - elapsed) if branch else 1.0  # LPT section 4.2: eta (E - e) / E

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from tailprompt.components.run import Run
 from tailprompt.files import whole
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
@@ -21,7 +20,7 @@ from tailprompt.training.state import Progress
 
 
 @torch.no_grad()
-def chosen_prompts(model: Model, splits: dict[str, Examples | Images], run: Run) -> dict[str, list] | None:
+def chosen_prompts(model: Model, splits: dict[str, Split], run: Run) -> dict[str, list] | None:
     """The group prompts of each example of dev and test, the best first; None if the tuner has no pool."""
     if run.tuner.name != "group_prompts":
         return None
@@ -35,7 +34,7 @@ def chosen_prompts(model: Model, splits: dict[str, Examples | Images], run: Run)
 def write_predictions(
     path: Path,
     logits: dict[str, Tensor],
-    splits: dict[str, Examples | Images],
+    splits: dict[str, Split],
     prompts: dict[str, list] | None,
     task: Task,
 ) -> None:
@@ -57,8 +56,8 @@ def write_predictions(
 
 def asked_features(
     model: Model,
-    test: Examples | Images,
-    as_evaluated: Callable[[], Examples | Images],
+    test: Split,
+    as_evaluated: Callable[[], Split],
     classes: list[str],
     extras: dict,
 ) -> pd.DataFrame:
@@ -73,9 +72,7 @@ def asked_features(
     return features_of(model, test, "test", [classes.index(name) for name in extras.get("features", [])])
 
 
-def features_of(
-    model: Model, examples: Examples | Images, split: str, classes: Sequence[int]
-) -> pd.DataFrame:
+def features_of(model: Model, examples: Split, split: str, classes: Sequence[int]) -> pd.DataFrame:
     """The id, split, label and feature vector of each example of some classes."""
     labels = examples.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, list(classes)))

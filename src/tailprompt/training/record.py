@@ -12,15 +12,14 @@ from tailprompt.components.run import Run
 from tailprompt.data.prepared import Prepared
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model
 from tailprompt.tasks.registry import told
 from tailprompt.training.state import Progress
 
 
-def about_data(prepared: Prepared, splits: dict[str, Examples | Images]) -> dict:
+def about_data(prepared: Prepared, splits: dict[str, Split]) -> dict:
     """What run.json records of the data."""
     path, table = prepared.path, prepared.table
     return {

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
-from tailprompt.inputs.encode import Examples
-from tailprompt.inputs.images import Images
+from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model, rescaled
 from tailprompt.tasks.task import Task, watched
 from tailprompt.training.batches import predict
@@ -33,15 +32,13 @@ def scorer_of(task: Task, classes: list[str]) -> Scorer:
     return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
 
 
-def dev_scores(
-    logits: dict[str, Tensor], splits: dict[str, Examples | Images], scorer: Scorer
-) -> dict[str, float]:
+def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:
     """The scores on dev; empty if there is none."""
     return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
 
 
 def predicted(
-    model: Model, splits: dict[str, Examples | Images], run: Run, scorer: Scorer
+    model: Model, splits: dict[str, Split], run: Run, scorer: Scorer
 ) -> tuple[dict[str, Tensor], float]:
     """The logits of dev and test (if they have examples) after tau-norm, and the tau that dev selected."""
     logits = {

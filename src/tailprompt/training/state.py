@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 from tqdm import tqdm
 
 from tailprompt.errors import BadInput
 from tailprompt.files import whole
+from tailprompt.training.schedules import Factor
 
 
 @dataclass
@@ -35,17 +35,32 @@ class Progress:
 
 @dataclass(frozen=True)
 class Learner:
-    """A model and what changes it. learned: its trainable tensors by name."""
+    """A model and what changes it.
+
+    learned: its trainable tensors by name. factor: step -> factor of the learning rate. elapsed: the share of
+    the epochs that are over, on the model's device. graded: names of the tensors that the last step had a
+    gradient for.
+    """
 
     model: nn.Module
     learned: dict[str, Tensor]
     optimizer: Optimizer
-    rate: LRScheduler
+    factor: Factor
+    elapsed: Tensor
+    graded: list[str] = field(default_factory=list)
 
     @property
     def device(self) -> torch.device:
         """The device of the trainable tensors."""
         return next(iter(self.learned.values())).device
+
+    def set_rate(self, rate: float) -> None:
+        """Set the learning rate; in place where it is a tensor, whose address a CUDA graph holds."""
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
 
 def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
@@ -58,7 +73,6 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
         "progress": vars(progress),
         "learned": learner.learned,
         "optimizer": learner.optimizer.state_dict(),
-        "schedule": learner.rate.state_dict(),
         "random": torch.get_rng_state(),
         "random_cards": torch.cuda.get_rng_state_all() if learner.device.type == "cuda" else [],
     }
@@ -84,7 +98,6 @@ def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
         for name, value in content["learned"].items():
             learner.learned[name].copy_(value)
     learner.optimizer.load_state_dict(content["optimizer"])
-    learner.rate.load_state_dict(content["schedule"])
     torch.set_rng_state(content["random"].cpu())
     gpus = range(torch.cuda.device_count() if learner.device.type == "cuda" else 0)
     for gpu, drawn in zip(gpus, content.get("random_cards", []), strict=False):  # there may be fewer now

@@ -15,6 +15,8 @@ class Groups(nn.Module):
     `pretrained`.
     """
 
+    exact = ("keys",)  # a rounded key could choose another group
+
     def __init__(
         self, pool: nn.Parameter, keys: nn.Parameter, *, chosen: int, shared_blocks: int, query: str
     ):

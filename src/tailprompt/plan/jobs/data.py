@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tailprompt.plan import blocks
+from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
+from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import dataset_row
 
@@ -104,6 +107,17 @@ def row_to_prepare(config: dict, dataset: str, *, shown: dict) -> dict:
     """The row of a data set with its cut and the classes that the scores of tables name."""
     row, asked = prepared_row(config, dataset), blocks.classes_asked(shown, dataset)
     return {**row, "asked": asked} if asked else row
+
+
+def report(config: dict, dataset: str) -> str:
+    """The report of a data set that tables read; that of a bundle if it tells of the present row."""
+    results = Path("results", config["scale"])
+    file = report_file(results, dataset)
+    before = (tolerant(file) or {}).get("row")
+    present = not before or anywhere(before) == anywhere(
+        json.loads(json.dumps(prepared_row(config, dataset)))
+    )
+    return str(file if present else results / "data" / file.name)
 
 
 def row_to_annotate(config: dict, dataset: str) -> dict:

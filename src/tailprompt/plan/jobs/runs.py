@@ -7,6 +7,7 @@ from pathlib import Path
 from tailprompt.model.adapter_config import WEIGHTS
 from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
+from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.starts import starting, starts_of
 
@@ -17,6 +18,13 @@ def start_weights(config: dict, point: Point) -> list[str]:
         return [f"{folder}/{WEIGHTS}"]
     nearest = starts_of(config, point)[:1]
     return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors" for start in nearest]
+
+
+def predictions(scale: str, point: Point, *, settled: bool) -> str:
+    """The predictions of a run, perhaps brought by a bundle if the run is settled: if it is what is asked."""
+    results = Path("results", scale)
+    folder = run_folder(results, point) if settled else results / "runs" / point.path
+    return str(folder / "predictions.parquet")
 
 
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
@@ -41,7 +49,7 @@ def stands(
     """
     results = root / "results" / config["scale"]
     wanted = asked.asked(config, point, told, weights, root)
-    settled = agreement.stands(wanted, point, results / "runs")
+    settled = agreement.stands(wanted, point, results)
     if write:
         file = results / "asked" / f"{point.path}.json"
         asked.write(file, wanted, results / "runs" / point.path, settled=settled)

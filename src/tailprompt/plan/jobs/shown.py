@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tailprompt.errors import named
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
+from tailprompt.plan.points import Point
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
 
@@ -24,19 +26,17 @@ def code(block: dict, *, stage: str) -> list[str]:
     return sorted({*shared, *sources(f"{package}.{block['kind']}")})
 
 
-def scores(block: dict) -> list[str]:
-    """The scores of each run that a table or figure takes.
+def predictions(block: dict, *, file: Callable[[Point], str]) -> list[str]:
+    """The predictions of each run that a table or figure takes; `file` names them.
 
-    They stand for all files of a run, because they are made after those files, and again whenever those are.
-    A job thus has one input a run instead of five.
+    They stand for all files of a run, which one job makes. A table thus has one input a run instead of five.
     """
-    runs = f"results/{block['scale']}/runs"
-    return [f"{runs}/{point.path}/scores.parquet" for point in blocks.points(block)]
+    return [file(point) for point in blocks.points(block)]
 
 
-def reports(block: dict) -> list[str]:
-    """The reports of the data sets in a table or figure."""
-    return [f"results/{block['scale']}/data/{row['dataset']}.json" for row in block["datasets"]]
+def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
+    """The reports of the data sets in a table or figure, each with its data's digest; `file` names them."""
+    return [file(row["dataset"]) for row in block["datasets"]]
 
 
 def reported(block: dict) -> str | list:

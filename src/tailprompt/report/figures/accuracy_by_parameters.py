@@ -23,8 +23,8 @@ AREA = 70  # square points of the spot of the largest model
 def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
     """A panel for each data set; the area of a spot shows the parameters of the whole model."""
     runs, reports = records.runs(root, spec), records.reports(root, spec)
-    table = records.scores(runs)
-    test = table[(table.split == "test") & (table.score == "accuracy/all")]
+    table = records.scores(root, runs, ["accuracy/all"])
+    test = table[table.split == "test"]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
     figure, axes = style.panels(len(reports), 2, 3.0)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):

@@ -17,8 +17,8 @@ def score_bars(root: Path, spec: dict) -> Figure:
     import seaborn as sns  # takes a second, and most figures do not need it
 
     reports = records.reports(root, spec)
-    _, table, _ = records.taken(root, spec)
     score = spec.get("score", SCORE)
+    _, table, _ = records.taken(root, spec, [score])
     table = table[(table.split == "test") & (table.score == score)]
     titles = style.titles(spec)
     sets = {name: style.title(report["title"]) for name, report in reports.items()}

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from tailprompt.report import records
 from tailprompt.report.figures import style
+from tailprompt.tasks.metrics import CLASS
 
 BINS = 7
 TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
@@ -21,16 +22,15 @@ def score_by_frequency(root: Path, spec: dict) -> Figure:
     """A panel for each data set, a line for each method; `metric` recall is the accuracy of a class."""
     titles = style.titles(spec)
     reports = records.reports(root, spec)
-    table = records.scores(records.runs(root, spec))
-    metric = spec.get("metric", "f1")
-    table = table[(table.split == "test") & (table.metric == metric) & table.group.str.startswith("class:")]
-    table = table.assign(title=table.method.map(titles), value=100 * table.value)
-    means = table.groupby(["dataset", "title", "group"], as_index=False).value.mean()
+    runs, metric = records.runs(root, spec), spec.get("metric", "f1")
     figure, axes = style.panels(len(reports), 2, 2.5, sharey=True)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
-        counts = pd.Series(report["counts"]["train"], [f"class:{name}" for name in report["classes"]])
-        scores = means[means.dataset == dataset]
-        draw(panel, scores.assign(count=scores.group.map(counts)).query("count > 0"), titles.values())
+        names = [f"{metric}/{CLASS}{name}" for name in report["classes"]]
+        scores = records.scores(root, runs[runs.dataset == dataset], names).query("split == 'test'")
+        scores = scores.assign(title=scores.method.map(titles), value=100 * scores.value)
+        means = scores.groupby(["title", "score"], as_index=False).value.mean()
+        means["count"] = means.score.map(pd.Series(report["counts"]["train"], names))
+        draw(panel, means[means["count"] > 0], titles.values())
         finish(panel, report, TITLES[metric])
     style.legend(figure)
     return figure

@@ -17,8 +17,9 @@ SCORE = "accuracy/all"
 def score_by_shots(root: Path, spec: dict) -> Figure:
     """A panel for each data set, whose cuts are its points; means over seeds, bars of one SD."""
     titles, reports = style.titles(spec), records.reports(root, spec)
-    _, table, _ = records.taken(root, spec)
-    table = table[(table.split == "test") & (table.score == spec.get("score", SCORE))]
+    score = spec.get("score", SCORE)
+    _, table, _ = records.taken(root, spec, [score])
+    table = table[(table.split == "test") & (table.score == score)]
     points = pd.DataFrame(
         {
             "panel": table.dataset.map(lambda name: name.partition("@")[0]),
@@ -33,7 +34,7 @@ def score_by_shots(root: Path, spec: dict) -> Figure:
         draw(panel, points[points.panel == name], style.looks(titles.values(), marks=True, dashes=True))
         panel.set_title(style.title(title))
         panel.set_xlabel("training examples")
-        panel.set_ylabel(f"test {spec.get('score', SCORE).partition('/')[0]}")
+        panel.set_ylabel(f"test {score.partition('/')[0]}")
     style.legend(figure)
     return figure
 

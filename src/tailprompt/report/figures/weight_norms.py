@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tailprompt.report import records
+from tailprompt.report import records, trained
 from tailprompt.report.figures import style
 
 
@@ -37,7 +37,7 @@ def curve(axes: Axes, runs: pd.DataFrame, report: dict, *, normalised: bool) -> 
         return
     counts = np.asarray(report["counts"]["train"])
     order = np.argsort(-counts, kind="stable")
-    norms = np.stack([records.norms(folder) for folder in runs.folder])
+    norms = np.stack([trained.norms(folder) for folder in runs.folder])
     norms = norms / norms.mean(axis=1, keepdims=True) if normalised else norms
     values = norms.mean(axis=0)[order]
     head = np.isin(order, report["groups"]["test"]["head"])

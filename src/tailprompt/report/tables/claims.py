@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap, records, separability, verdicts
+from tailprompt.report import bootstrap, records, separability, trained, verdicts
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
 from tailprompt.report.tables.feature_statistics import beside_each
 from tailprompt.tasks.registry import recorded
@@ -37,7 +37,7 @@ NOT_RUN = "not run"
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """A row for each claim over all data sets, with Holm's correction, and a row on each data set."""
-    runs, _, _ = records.taken(root, spec)
+    runs, _, _ = records.taken(root, spec, [])
     reports = records.reports(root, spec)
     evidence = {dataset: gather(runs[runs.dataset == dataset], spec, reports[dataset]) for dataset in reports}
     printed = records.reported(spec["paper"])
@@ -64,7 +64,7 @@ def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
     drawn = bootstrap.replicates(task, names, groups, added, random)
     return {
         "drawn": drawn,
-        "norms": {run: records.norms(folder) for run, folder in compared(runs, about["norm_slope"])},
+        "norms": {run: trained.norms(folder) for run, folder in compared(runs, about["norm_slope"])},
         "features": features(runs, about["separability"], report, random),
         "train": np.asarray(report["counts"]["train"]),
     }

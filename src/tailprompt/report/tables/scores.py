@@ -32,7 +32,8 @@ TESTED = ("gain", "low", "high", "p")
 
 def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """The numbers of the table in points, and sheets by metric for LaTeX and by data set for Markdown."""
-    runs, table, chosen = records.taken(root, spec)
+    names = [*spec["metrics"], *([spec["winner"]] if "winner" in spec else [])]
+    runs, table, chosen = records.taken(root, spec, names)
     reports, printed = records.reports(root, spec), records.reported(spec["paper"])
     parts = [ours(table, runs, spec)]
     if "parameters" in spec:

@@ -1,0 +1,57 @@
+"""A split as the vectors that a frozen body makes of it, which are computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Features:
+    """The vectors that the head reads of each example, with the interface of `encode.Examples`.
+
+    lengths: tokens of the examples that the vectors are of, so that batches are those of the examples.
+    """
+
+    vectors: Float[Tensor, "examples width"] | Float[Tensor, "examples views width"]
+    labels: Int[Tensor, " examples"]
+    lengths: Int[Tensor, " examples"]
+    names: Sequence[str]
+    truncated: int
+    options: Int[Tensor, " examples"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def held(self) -> bool:
+        """Whether batches are made of what the device holds."""
+        return True
+
+    def expect(self, indices: Int[Tensor, " batch"]) -> None:
+        """Nothing: vectors are in memory, so there is nothing to read ahead."""
+
+    def width(self, indices: Int[Tensor, " batch"]) -> int:
+        """Nothing: all vectors are of one size."""
+        return 0
+
+    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
+        """The vectors of these examples and their labels."""
+        there = indices.to(self.labels.device, non_blocking=True)
+        return self.made(*self.staged(indices, there), width=0)
+
+    def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
+        """What `made` takes of these examples. there: the same indices on the device."""
+        return (there,)
+
+    def made(
+        self, there: Int[Tensor, " batch"], *, width: int
+    ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
+        """The batch, by operations on the device alone."""
+        inputs = {"vector": self.vectors[there]}
+        if self.options is not None:
+            inputs["options"] = self.options[there]
+        return inputs, self.labels[there]

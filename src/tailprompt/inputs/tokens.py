@@ -1,0 +1,100 @@
+"""Token ids of many texts, in a file that all runs on a data set share.
+
+Tokenising a data set takes seconds; laying out its ids as a run asks takes milliseconds. So the ids are kept,
+and every run maps them into memory. The name of a file is a digest of all that its ids depend on, so that it
+is never out of date; it may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, UInt32
+
+from tailprompt.files import whole
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+class Ragged(NamedTuple):
+    """Sequences of token ids: where each begins in `flat`, and how many ids it has."""
+
+    flat: UInt32[np.ndarray, " total"]
+    starts: Int[np.ndarray, " sequences"]
+    lengths: Int[np.ndarray, " sequences"]
+
+    def take(self, rows: Int[np.ndarray, " rows"]) -> Ragged:
+        """The sequences of these numbers."""
+        return Ragged(self.flat, self.starts[rows], self.lengths[rows])
+
+
+def repeated(ids: list[int], rows: int) -> Ragged:
+    """The same ids for each of `rows` sequences."""
+    return Ragged(np.array(ids, np.uint32), np.zeros(rows, np.int64), np.full(rows, len(ids)))
+
+
+def spans(
+    starts: Int[np.ndarray, " sequences"], lengths: Int[np.ndarray, " sequences"]
+) -> Int[np.ndarray, " total"]:
+    """The indices start, start + 1, ... of each sequence, one sequence after the other."""
+    return np.repeat(starts - (lengths.cumsum() - lengths), lengths) + np.arange(lengths.sum())
+
+
+def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: Path | None = None) -> Ragged:
+    """Ids of texts as `tokenize` makes them, from a file in `folder` if another run left them there.
+
+    Otherwise they are made, and left there. A damaged file is made again.
+    """
+    path = folder / f"{digest(tokenizer, texts)}.npy" if folder and len(texts) and tokenizer.is_fast else None
+    held = path and read(path)
+    if held is None:
+        made = tokenize(tokenizer, texts)
+        held = np.fromiter(chain(map(len, made), chain.from_iterable(made)), np.uint32)
+        if path:
+            write(path, held)
+    lengths = held[: len(texts)].astype(np.int64)
+    return Ragged(held[len(texts) :], lengths.cumsum() - lengths, lengths)
+
+
+def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
+    if not len(texts):  # which it cannot take
+        return []
+    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
+        "input_ids"
+    ]
+
+
+def digest(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> str:
+    """A digest of all that `tokenized` depends on, with the text of this module."""
+    parts = [
+        Path(__file__).read_bytes(),
+        " ".join(version(name) for name in ("tokenizers", "transformers")).encode(),
+        tokenizer.backend_tokenizer.to_str().encode(),
+        np.array([len(text) for text in texts], np.int64).tobytes(),
+        "".join(texts).encode(),
+    ]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
+
+
+def write(path: Path, held: UInt32[np.ndarray, " numbers"]) -> None:
+    """Write numbers and their checksum."""
+    with whole(path) as temporary, open(temporary, "wb") as file:
+        np.save(file, np.append(held, np.uint32(zlib.crc32(held))))
+
+
+def read(path: Path) -> UInt32[np.ndarray, " numbers"] | None:
+    """The numbers in a file, mapped into memory; None where there is no file, or a damaged one."""
+    try:
+        held, check = np.split(np.load(path, mmap_mode="r"), [-1])
+        return held if zlib.crc32(held) == check.item() else None
+    except (OSError, ValueError, EOFError):
+        return None

@@ -1,0 +1,47 @@
+"""Where the files of runs and data sets lie: made here, or brought by a bundle.
+
+`results/<scale>/from_bundles` is laid out as `results/<scale>` is. No rule makes a file there, so nothing
+is planned for what a bundle brought. What was made here is taken first. A scale's name has no underscore.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailprompt.plan.points import Point
+
+BUNDLED = "from_bundles"
+WHERE = ("path", "root", "files")  # keys of a data set's row that may be of this machine alone
+
+
+def run_folder(results: Path, point: Point) -> Path:
+    """The folder of a run in the results of a scale."""
+    return present(results / "runs" / point.path)
+
+
+def present(folder: Path) -> Path:
+    """The folder of a run; where a bundle brought the run if it was not finished in `folder`."""
+    other = Path(*folder.parts[:-6], BUNDLED, *folder.parts[-6:])
+    return other if not (folder / "run.json").is_file() and (other / "run.json").is_file() else folder
+
+
+def report_file(results: Path, dataset: str) -> Path:
+    """The report of a data set: that of a bundle if the data set was not prepared here."""
+    here, other = (root / "data" / f"{dataset}.json" for root in (results, results / BUNDLED))
+    return other if not here.is_file() and other.is_file() else here
+
+
+def anywhere(row: dict) -> dict:
+    """What the row of a data set says on every machine."""
+    return {key: value for key, value in row.items() if key not in WHERE}
+
+
+def results_of(folder: Path) -> Path:
+    """The results folder of the scale to which the run in `folder` belongs."""
+    results = Path(*folder.absolute().parts[:-6])
+    return results.parent if results.name == BUNDLED else results
+
+
+def brought(folder: Path) -> bool:
+    """Whether the run in `folder` came in a bundle, and so without its weights."""
+    return Path(*folder.absolute().parts[:-6]).name == BUNDLED

@@ -1,0 +1,92 @@
+"""What of a run and of a data set travels in a bundle, as the content of files.
+
+Of a run all but its weights travels, and of its predictions what scores are computed from. Of a data set its
+report travels, with the digest of its Parquet file, and of the dev and test examples the ids and labels. What
+has travelled is the same when it travels again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from pyarrow import parquet
+
+from tailprompt.errors import BadInput
+from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
+from tailprompt.plan.agreement import complete, data_digest
+from tailprompt.plan.places import anywhere, brought
+from tailprompt.plan.points import Point
+from tailprompt.report.answers import SPLITS, answers
+from tailprompt.report.trained import summary
+from tailprompt.tasks.registry import recorded
+from tailprompt.tasks.task import SCORES
+
+ABOUT, FORMAT = "bundle.json", 1  # the first file of a bundle, and the version of its layout
+PROMPTS = "prompts"  # a column of runs that choose group prompts
+FEATURES = ("id", "split", "label", "vector")
+
+
+def dataset_files(report: Path) -> dict[str, bytes]:
+    """Name -> content of the files of a data set. report: its .json file, beside the Parquet file."""
+    about, path = read_json(report, "dataset", "classes", "groups"), report.with_suffix(".parquet")
+    if about["dataset"] != report.stem:
+        raise BadInput(f"{report} is the report of data set {about['dataset']}")
+    task = recorded(about)
+    table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
+    about |= {"sha256": data_digest(path), "row": anywhere(about.get("row", {}))}
+    return {
+        report.name: as_json(about),
+        path.name: as_parquet(table[table["split"].isin(SPLITS)]),
+    }
+
+
+def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
+    """Name -> content of the files of a run; raises BadInput if it is not what its run.json says.
+
+    report: of its data set, a .json file beside the Parquet file.
+    """
+    if not complete(folder):
+        raise BadInput(f"{folder} is not finished")
+    if report is None:
+        raise BadInput(f"{folder} is there without its data set")
+    record = read_json(folder / "run.json", "point", "data")
+    point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
+    if record["point"] != vars(point):
+        raise BadInput(f"{folder} has the run.json of another run")
+    if keyed(record["data"], folder / "run.json", "sha256")["sha256"] != data_digest(data):
+        raise BadInput(f"{folder} was trained on data that {data} no longer holds")
+    if not brought(folder) and sha256(folder / "weights.safetensors") != record.get("weights_sha256"):
+        raise BadInput(f"{folder} has weights that are not those of its run.json")
+    read_parquet(folder / "features.parquet", *FEATURES)
+    return {
+        "weights.json": as_json(summary(folder)),
+        "predictions.parquet": as_parquet(predictions(folder, data, read_json(report))),
+        **{name: (folder / name).read_bytes() for name in ("features.parquet", "curve.csv", "run.json")},
+    }
+
+
+def predictions(folder: Path, data: Path, report: Mapping) -> pd.DataFrame:
+    """The predictions of a run as they travel: decided, without scores, with the chosen group prompts."""
+    task, path = recorded(report), folder / "predictions.parquet"
+    rows = pd.concat(answers(folder, data, report).values())
+    columns = dict.fromkeys(["id", "split", task.gold, *task.reads(report)[0]])
+    kept = task.decided(rows, report)[[name for name in columns if name != SCORES]]
+    with reading(path):
+        pooled = PROMPTS in parquet.read_schema(path).names
+    return kept.assign(**{PROMPTS: read_parquet(path, PROMPTS)[PROMPTS]}) if pooled else kept
+
+
+def as_json(value: Mapping) -> bytes:
+    """A JSON object as UTF-8 text."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """A table as Parquet. It is not compressed, so that what is alike in several is compressed once."""
+    content = io.BytesIO()
+    table.to_parquet(content, index=False, compression=None)
+    return content.getvalue()

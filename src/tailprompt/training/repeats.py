@@ -1,0 +1,48 @@
+"""Which splits a frozen body maps to the same vectors in every pass, and these vectors, computed once."""
+
+from __future__ import annotations
+
+from tailprompt.components.run import Run
+from tailprompt.inputs.examples import Split
+from tailprompt.inputs.features import Features
+from tailprompt.model.compose import Model
+from tailprompt.training.batches import predict
+from tailprompt.training.precision import set_precision
+
+
+def repeated(run: Run) -> tuple[str, ...]:
+    """The splits that give the head the same vectors in every pass over them.
+
+    Dev and test do if nothing below the head learns. The training examples do if nothing random happens to
+    them and the body either, and the loss reads no more than the vectors.
+    """
+    tuner, told = run.tuner, run.training
+    if told is None or tuner.name != "frozen":
+        return ()
+    beside, views = tuner.beside, told.images
+    if beside and (beside.norms == "tuned" or beside.adapter or beside.border):
+        return ()
+    changed = views and (views.augment.name != "none" or views.flip or views.mixup)
+    if changed or tuner.body_dropout or getattr(run.input, "sentinel_loss", False):
+        return ("dev", "test")
+    return ("train", "dev", "test")
+
+
+def with_vectors(model: Model, splits: dict[str, Split], run: Run) -> dict[str, Split]:
+    """The splits, with the vectors of those that repeat in place of their inputs."""
+    seen = [split for split in repeated(run) if len(splits[split])]
+    return splits | {split: vectors_of(model, splits[split], run.precision) for split in seen}
+
+
+def vectors_of(model: Model, examples: Split, precision: str) -> Features:
+    """The vectors that the head reads of each example, on its device."""
+    set_precision(precision)
+    made = predict(model, examples, precision=precision, apply=lambda batch: model.read(batch).vector)
+    return Features(
+        vectors=made.to(examples.labels.device),
+        labels=examples.labels,
+        lengths=examples.lengths,
+        names=examples.names,
+        truncated=examples.truncated,
+        options=getattr(examples, "options", None),
+    )

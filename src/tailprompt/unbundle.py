@@ -1,0 +1,166 @@
+"""Add the runs of bundles to the results of this place, for tables, figures and claims without a GPU.
+
+`tailprompt unbundle FILE ...` adds what `tailprompt bundle` wrote to results/<scale>/from_bundles, where
+tables and figures find it: `snakemake tables figures` with the scale's configuration makes them. A run that
+is there already is kept. Two versions of a run or data set are refused, and a bundle that is not whole,
+before anything of it is written. Weights do not travel: a run is trained here if another starts from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import os
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tailprompt.errors import BadInput, stage
+from tailprompt.files import json_object, reading
+from tailprompt.plan.agreement import CARRIED, data_digest
+from tailprompt.plan.places import BUNDLED, run_folder
+from tailprompt.plan.points import Point
+from tailprompt.report.carried import ABOUT, FORMAT, dataset_files, run_files
+
+NAME = r"[^/.\0][^/\0]*"
+RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, CARRIED))})"
+PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{RUN}")
+
+
+def unbundle(file: Path, root: Path | None = None) -> str:
+    """Add the runs of a bundle; returns a sentence about it.
+
+    root: folder of the scale; None for results/<scale>. Raises BadInput before anything is written if the
+    bundle is not whole, or a run or data set in it is not the one that is here.
+    """
+    parts = members(file)
+    scale = scale_of(file, *next(parts, ("", b"")))
+    root = root or Path("results", scale)
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".unbundle-", dir=root.parent) as temporary:
+        source = Path(temporary, BUNDLED)
+        extract(file, parts, source)
+        reports, folders = checked(file, source)
+        news = [report for report in reports if not is_here(file, report, root)]
+        runs = [folder for folder in folders if not run_is_here(file, folder, root)]
+        for report in news:
+            move(source, root / BUNDLED, (report.with_suffix(".parquet"), report))
+        for folder in runs:
+            move(source, root / BUNDLED, (folder / name for name in CARRIED))
+    kept = len(folders) - len(runs)
+    return f"{file}: {len(runs)} runs added to {root / BUNDLED}" + (f", {kept} were here" if kept else "")
+
+
+def members(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file in a bundle; raises BadInput if it is damaged."""
+    with reading(file), lzma.open(file) as stream:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                if not member.isfile():
+                    raise BadInput(f"{file} holds {member.name!r}, which is no plain file")
+                yield member.name, archive.extractfile(member).read()
+        stream.read()  # damage shows at the latest where the checksum stands
+
+
+def scale_of(file: Path, name: str, content: bytes) -> str:
+    """The scale of a bundle by its first file; raises BadInput if this version does not read the bundle."""
+    if name != ABOUT:
+        raise BadInput(f"{file} is no bundle: it does not begin with {ABOUT}")
+    with reading(file):
+        about = json_object(content.decode(), f"{ABOUT} in {file}", "format", "scale")
+    if about["format"] != FORMAT:
+        raise BadInput(
+            f"{file} has format {about['format']}, and this version of tailprompt reads format {FORMAT}; "
+            f"use version {about.get('tailprompt')}, which wrote it"
+        )
+    if not re.fullmatch(NAME, str(about["scale"])):
+        raise BadInput(f"{file} is of a scale {about['scale']!r}, which is no name of a folder")
+    return about["scale"]
+
+
+def extract(file: Path, parts: Iterable[tuple[str, bytes]], folder: Path) -> None:
+    """Write the files of a bundle below `folder`; raises BadInput for a file that no bundle has, or twice."""
+    for name, content in parts:
+        path = folder / name
+        if not PLACE.fullmatch(name) or path.exists():
+            raise BadInput(f"{file} holds {name!r} twice, or where no file of a bundle is")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
+    """The reports of data sets and the folders of runs below `source`, all whole; raises BadInput if not."""
+    reports = sorted({path.with_suffix(".json") for path in source.glob("data/*")})
+    folders = sorted(source.glob("runs/*/*/*/*/*"))
+    try:
+        for report in reports:
+            dataset_files(report)
+        for folder in folders:
+            run_files(folder, report_of(folder))
+    except BadInput as error:
+        raise BadInput(f"{file} is damaged: {str(error).replace(f'{source}/', '')}") from None
+    return reports, folders
+
+
+def report_of(folder: Path) -> Path:
+    """The report of the data set of a run, in the same results."""
+    return folder.parents[5] / "data" / f"{folder.parents[1].name}.json"
+
+
+def is_here(file: Path, report: Path, root: Path) -> bool:
+    """Whether a bundle brought a data set before; raises BadInput if the one here is another."""
+    digest = data_digest(report.with_suffix(".parquet"))
+    brought = root / BUNDLED / "data" / report.name
+    for here in (root / "data" / report.name, brought):
+        if here.is_file() and data_digest(here.with_suffix(".parquet")) != digest:
+            raise BadInput(
+                f"{here} is of other data than {report.stem} in {file}; give the changed data set a name of "
+                "its own, or remove what should go"
+            )
+    return brought.is_file()
+
+
+def run_is_here(file: Path, folder: Path, root: Path) -> bool:
+    """Whether a run is here; raises BadInput if it is another version of it."""
+    here = run_folder(root, Point.at("/".join(folder.parts[-5:])))
+    if not (here / "run.json").is_file():
+        return False
+    ours, theirs = run_files(here, report_of(here)), run_files(folder, report_of(folder))
+    if differing := [name for name in CARRIED if ours[name] != theirs[name]]:
+        raise BadInput(
+            f"{here} is another version of the run than that in {file} (they differ in "
+            f"{', '.join(differing)}); remove the one that should go"
+        )
+    return True
+
+
+def move(source: Path, target: Path, files: Iterable[Path]) -> None:
+    """Move files to the same places below `target`, one after another."""
+    for file in files:
+        path = target / file.relative_to(source)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="tailprompt unbundle",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a bundle, or several to merge")
+    parser.add_argument(
+        "--root",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the scale to add to (default: results/<scale> by the scale that was bundled)",
+    )
+    options = parser.parse_args()
+    for file in options.files:
+        print(unbundle(file, options.root))
+
+
+if __name__ == "__main__":
+    stage(main)

@@ -1,0 +1,103 @@
+"""What a model computes in bfloat16, and what stays as it is."""
+
+import pytest
+import torch
+from torch import nn
+
+from tailprompt.model import backbones
+from tailprompt.training import precision
+from tailprompt.training.precision import lowering, rounded
+
+T5 = {
+    "family": "t5",
+    "path": "workflow/resources/backbones/t5-mini",
+    "random": {
+        "d_model": 16,
+        "d_ff": 32,
+        "num_layers": 2,
+        "num_decoder_layers": 2,
+        "num_heads": 2,
+        "d_kv": 8,
+    },
+}
+
+
+class Shared(nn.Module):
+    """A weight that two modules share, and a head that stays exact."""
+
+    exact = ("head",)
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2)
+        self.two.weight = self.one.weight
+
+    def forward(self, given):
+        return self.head(self.two(self.one(given.to(self.one.weight.dtype))).float())
+
+
+def test_parameters_are_rounded_within_and_themselves_again_after():
+    model = Shared()
+    before = dict(model.named_parameters())
+    with rounded(model):
+        assert model.one.weight is model.two.weight and model.one.weight.dtype == torch.bfloat16
+        assert model.head.weight is before["head.weight"]
+    assert all(value is before[name] for name, value in model.named_parameters())
+
+
+def test_gradients_are_those_of_the_rounded_model_and_reach_the_exact_parameters():
+    model, given = Shared(), torch.randn(5, 3)
+    with rounded(model):
+        model(given).sum().backward()
+    weight, bias = (
+        value.detach().bfloat16().requires_grad_() for value in (model.one.weight, model.one.bias)
+    )
+    middle = nn.functional.linear(given.bfloat16(), weight, bias)
+    model.head(nn.functional.linear(middle, weight, model.two.bias.bfloat16()).float()).sum().backward()
+    assert model.one.weight.grad.dtype == torch.float32
+    assert torch.equal(model.one.weight.grad, weight.grad.float())
+    assert torch.equal(model.one.bias.grad, bias.grad.float())
+
+
+def test_frozen_parameters_are_rounded_once(monkeypatch):
+    model = Shared()
+    model.two.requires_grad_(False)
+    monkeypatch.setattr(precision, "halves", lambda *_: True)
+    within, seen = precision.lowering(model, "bfloat16", torch.device("cpu")), []
+    for _ in range(2):
+        with within():
+            seen.append((model.one.weight, model.two.bias, model.one.bias))
+            model(torch.ones(5, 3)).sum().backward()
+    (weight, frozen, learned), again = seen
+    assert weight is again[0] and frozen is again[1] and learned is not again[2]
+    assert model.one.bias.grad is not None and model.two.bias.grad is None
+
+
+def test_a_pass_that_fails_leaves_the_parameters_as_they_were():
+    model = Shared()
+    before = model.one.weight
+    with pytest.raises(RuntimeError), rounded(model):
+        model(torch.zeros(5, 7))
+    assert model.one.weight is before
+
+
+@pytest.mark.parametrize("row", ["bert", "t5"])
+def test_a_language_model_comes_near_in_bfloat16(backbone, row):
+    body = (backbone if row == "bert" else backbones.load(T5)).body.eval()
+    ids = torch.randint(10, 500, (4, 9))
+    given = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "token_type_ids": torch.zeros_like(ids),
+    }
+    exact = body(**given).last_hidden_state
+    with rounded(body):
+        made = body(**given).last_hidden_state
+    assert made.dtype == torch.bfloat16 and (made - exact).norm() < 0.05 * exact.norm()
+    assert getattr(body, "lm_head", body).state_dict()  # which a T5's head reads, exact
+
+
+def test_a_cpu_computes_in_full():
+    model = Shared()
+    with lowering(model, "bfloat16", torch.device("cpu"))():
+        assert model.one.weight.dtype == torch.float32
