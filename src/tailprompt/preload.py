@@ -145,10 +145,11 @@ def main() -> None:
     listener.bind(f"\0{sys.argv[1]}")  # fails if there is such a process already
     listener.listen(128)
     load()
-    come = True
-    while busy() or come:
-        come, *_ = select.select([listener], [], [], IDLE)
-        if come:
+    needed = True
+    while needed:
+        needed = busy()  # before the wait: the job after one that ends meanwhile has time to come
+        if select.select([listener], [], [], IDLE)[0]:
+            needed = True
             connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
