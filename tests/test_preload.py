@@ -45,7 +45,15 @@ if __name__ == "__main__":
     from tailprompt.preload import run
     sys.exit(run("stage"))
 """
-LIGHT = "from tailprompt import preload; preload.load = lambda: None; preload.IDLE = {idle}; preload.main()"
+LIGHT = """
+import sys
+from types import SimpleNamespace
+from tailprompt import preload
+
+preload.load, preload.IDLE = lambda: None, {idle}
+sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(_is_in_bad_fork=lambda: {touched}))
+preload.main()
+"""
 
 
 @pytest.fixture
@@ -60,12 +68,12 @@ def folder(tmp_path, monkeypatch):
 
 
 @contextmanager
-def preloaded(idle=60.0):
+def preloaded(idle=60.0, touched=False):
     """The preloaded process that stages here find; it has imported nothing."""
     code = "import sys; from tailprompt.preload import address; print(address()[1:])"
     (Path.cwd() / "name.py").write_text(code)
     name = subprocess.run([sys.executable, "-m", "name"], capture_output=True, text=True, check=True).stdout
-    process = subprocess.Popen([sys.executable, "-c", LIGHT.format(idle=idle), name.strip()])
+    process = subprocess.Popen([sys.executable, "-c", LIGHT.format(idle=idle, touched=touched), name.strip()])
     try:
         until(lambda: listens(name.strip()))
         yield process
@@ -168,9 +176,16 @@ def test_the_preloaded_process_ends_when_no_job_comes(folder):
         assert process.wait(20) == 0
 
 
-def test_a_job_runs_by_itself_where_no_process_can_be_preloaded(folder, monkeypatch):
+def test_a_job_runs_by_itself_where_no_process_can_be_preloaded(folder):
     (folder / "torch.py").write_text("raise SystemExit(1)")  # ends the preloaded process as it imports
-    assert ended(staged("refuse"))[0] == 2
+    told = ended(staged("tell"))
+    assert told[0] == 3 and json.loads(told[1])[-1] == os.getpid()
+
+
+def test_a_job_runs_by_itself_where_the_preloaded_process_has_touched_a_card(folder):
+    with preloaded(touched=True):
+        told = ended(staged("tell"))
+    assert told[0] == 3 and json.loads(told[1])[-1] == os.getpid()
 
 
 def test_who_inherits_anything_else_asks_another_process(folder, monkeypatch):

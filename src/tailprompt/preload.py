@@ -34,7 +34,7 @@ LATE = (  # what a run imports once it knows its backbone
     "transformers.models.roberta.modeling_roberta",
     "transformers.models.t5.modeling_t5",
 )
-IDLE = 20.0  # seconds without a job after which the preloaded process ends
+IDLE = 30.0  # seconds without a job after which the preloaded process ends
 PATIENCE = 100.0  # seconds that a job waits for it to begin
 BEGUN = b"begun"
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -145,10 +145,11 @@ def main() -> None:
     listener.bind(f"\0{sys.argv[1]}")  # fails if there is such a process already
     listener.listen(128)
     load()
-    come = True
-    while busy() or come:
-        come, *_ = select.select([listener], [], [], IDLE)
-        if come:
+    needed = True
+    while needed:
+        needed = busy()  # before the wait: the job after one that ends meanwhile has time to come
+        if select.select([listener], [], [], IDLE)[0]:
+            needed = True
             connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
@@ -175,13 +176,15 @@ def busy() -> bool:
 def guarded(connection: socket.socket) -> None:
     """Run the job that comes over a connection in another fork, which ends with who asked for it."""
     check_peer(connection)
+    if (torch := sys.modules.get("torch")) and torch.cuda._is_in_bad_fork():
+        return  # an import has asked the driver for GPUs, which no fork can use then
     told, files, *_ = socket.recv_fds(connection, 1 << 20, 3)
     guard, pid = os.getpid(), os.fork()
     if pid == 0:
         connection.close()
         return work(*json.loads(told), files, guard)
-    connection.send(BEGUN)
     end = os.pidfd_open(pid)
+    connection.send(BEGUN)
     while end not in select.select([end, connection], [], [])[0]:
         number = connection.recv(1)  # nothing once who asked has died
         signal.pidfd_send_signal(end, number[0] if number else signal.SIGKILL)

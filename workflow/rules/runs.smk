@@ -12,8 +12,6 @@ rule train:
         "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/run.json",
     log:
         "results/{scale}/logs/train/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
-    benchmark:
-        "results/{scale}/benchmarks/{protocol}/{backbone}/{dataset}/{method}/{seed}.tsv"
     conda:
         "../../envs/torch.yaml"
     threads: config["threads"]
