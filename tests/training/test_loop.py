@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from tailprompt.errors import BadInput
 from tailprompt.inputs.encode import Examples
 from tailprompt.training import loop
-from tailprompt.training.batches import epoch_batches, of_outputs, predict, sampled
+from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
@@ -298,6 +298,23 @@ def test_two_branches_add_up_as_the_sum_of_their_means_whatever_the_micro_batch(
     assert float(total) == pytest.approx(expected.item(), abs=1e-6)
     gradient = torch.cat([value.grad.flatten() for value in net.parameters()])
     assert torch.allclose(found, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("micro", [8, 3, 1])
+def test_the_parts_of_a_shape_have_the_gradient_of_the_whole_batch(micro):
+    train, rows = examples(8, 1), torch.arange(8)
+    rows = rows[train.lengths.argsort(stable=True)]
+    ways = [(int(train.lengths[rows[3]]), 16), (16,)]
+    gradients = []
+    for allowed in (ways, ways[1:], ()):
+        net, seen = model().eval(), []
+        for part, there, width in cut(rows, rows, train.lengths, allowed, micro):
+            inputs, labels = train.made(there, width=width or train.width(part))
+            (loss(net(inputs), labels).sum() / 8).backward()
+            seen += part.tolist()
+        assert seen == rows.tolist()
+        gradients.append(torch.cat([value.grad.flatten() for value in net.parameters()]))
+    assert torch.allclose(*gradients[:2], atol=1e-6) and torch.allclose(*gradients[1:], atol=1e-6)
 
 
 @pytest.mark.parametrize("micro", [8, 3, 1])

@@ -14,7 +14,7 @@ from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Loss, Part
 from tailprompt.training.precision import lowering
 from tailprompt.training.samplers import bucketed
-from tailprompt.training.widths import choose, fitting
+from tailprompt.training.shapes import Shape, fitting, shapes
 
 Rows = Int[Tensor, " batch"]  # example indices
 
@@ -33,15 +33,18 @@ def sampled(
     bucket: how many batches are sorted by length together; 1 is a plain shuffle. items: rows -> the number
     that divides the sum of their losses, which is the number of examples if each has one label.
     """
-    per_epoch, device = -(-len(examples) // batch), examples.labels.device
+    per_epoch, device, lengths = -(-len(examples) // batch), examples.labels.device, examples.lengths
+    on_gpu = device.type == "cuda"
 
     @lru_cache(1)
     def epoch_rows(epoch: int) -> tuple[list[list[Rows]], list[list[Rows]]]:
         steps = epoch_batches(examples, sampler, batch=batch, bucket=bucket, seed=seed, epoch=epoch)
+        if on_gpu:
+            steps = [[rows[lengths[rows].argsort(stable=True)] for rows in branches] for branches in steps]
         return steps, on_device(steps, device)
 
-    # on a GPU batches have one of a few widths, so that few graphs are captured
-    widths = widths_of(examples, epoch_rows(0)[0]) if device.type == "cuda" else ()
+    # on a GPU batches have one of a few shapes, so that few graphs are captured
+    ways = shapes_of(lengths, epoch_rows(0)[0], batch) if on_gpu else ()
 
     def parts(step: int, micro: int) -> Iterator[Part]:
         epoch, index = divmod(step, per_epoch)
@@ -49,11 +52,10 @@ def sampled(
         for rows in steps[index + 1] if index + 1 < per_epoch else ():
             examples.expect(rows)
         for branch, (rows, placed) in enumerate(zip(steps[index], there[index], strict=True)):
-            allowed = (
-                widths if len(rows) == batch else widths[-1:]
-            )  # one graph for the short batch of an epoch
-            for part, at in zip(rows.split(micro), placed.split(micro), strict=True):
-                width = fitting(examples.width(part), allowed)
+            for part, at, width in cut(
+                rows, placed, lengths, ways if len(rows) == batch else ways[-1:], micro
+            ):
+                width = width or examples.width(part)
                 made = partial(labelled, examples, width, branch)
                 yield Part(examples.staged(part, at), made, items(rows), (branch, len(part), width))
 
@@ -62,6 +64,20 @@ def sampled(
         return [examples.names[row] for rows in epoch_rows(epoch)[0][index] for row in rows.tolist()]
 
     return Batches(per_epoch, batch, parts, names)
+
+
+def cut(
+    rows: Rows, there: Rows, lengths: Int[Tensor, " examples"], ways: Sequence[Shape], micro: int
+) -> Iterator[tuple[Rows, Rows, int]]:
+    """The parts of a batch, of at most `micro` rows: rows, the same on the device, and width (0: its own).
+
+    ways: the shapes that are allowed; none leaves the batch whole.
+    """
+    shape = fitting(lengths[rows], ways) if ways else (0,)
+    size = len(rows) // len(shape)
+    for width, part, at in zip(shape, rows.split(size), there.split(size), strict=True):
+        for small, small_at in zip(part.split(micro), at.split(micro), strict=True):
+            yield small, small_at, width
 
 
 def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
@@ -76,10 +92,11 @@ def on_device(steps: list[list[Rows]], device: torch.device) -> list[list[Rows]]
     return [[next(there) for _ in branches] for branches in steps]
 
 
-def widths_of(examples: Split, steps: list[list[Rows]]) -> Sequence[int]:
-    """The widths to which batches are padded, chosen by those of an epoch."""
-    longest = [examples.width(rows) for branches in steps for rows in branches]
-    return choose(longest, examples.width(torch.arange(len(examples))))
+def shapes_of(lengths: Int[Tensor, " examples"], steps: list[list[Rows]], batch: int) -> Sequence[Shape]:
+    """The shapes of batches, chosen by those of an epoch, whose rows are sorted by length."""
+    whole = [lengths[rows] for branches in steps for rows in branches if len(rows) == batch]
+    few = torch.stack(whole or [lengths.sort().values])
+    return shapes(few, int(lengths.max()))
 
 
 def epoch_batches(
