@@ -4,12 +4,14 @@
 --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
 """
 
+import gc
 import sys
 
 from snakemake.utils import min_version
 
 min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
+gc.set_threshold(50_000)  # a plan is millions of objects that stay; looking for garbage took a tenth of its time
 
 
 report: "workflow/report/workflow.rst"
