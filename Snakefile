@@ -11,7 +11,8 @@ from snakemake.utils import min_version
 
 min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
-gc.set_threshold(50_000)  # a plan is millions of objects that stay; looking for garbage took a tenth of its time
+# A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
+gc.set_threshold(50_000)
 
 
 report: "workflow/report/workflow.rst"
@@ -42,9 +43,7 @@ rule all:
 
 wildcard_constraints:
     scale=SCALE,
-    protocol="[^/]+",
     backbone="[^/]+",
     dataset="[^/]+",
-    method="[^/]+",
-    seed=r"0|[1-9]\d{0,9}",
+    point=r"[^/]+/[^/]+/[^/]+/[^/]+/(?:0|[1-9]\d{0,9})",
     paper="[^/]+",

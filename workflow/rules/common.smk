@@ -26,7 +26,6 @@ with refused_as(WorkflowError):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-PREDICTIONS = [runs.predictions(SCALE, point) for point in POINTS]
 weights = cache(lambda backbone: asked.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
@@ -69,17 +68,17 @@ def folder_option(name, file):
     return option(name, file and Path(str(file)).parent)
 
 
-def shown_by(what, function, **options):
-    """wildcards -> function(block of the table or figure that they name)."""
+def shown_by(what, function, then=lambda value: value, **options):
+    """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
     block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-    return lambda wildcards: function(block(wildcards), **options)
+    return lambda wildcards: then(function(block(wildcards), **options))
 
 
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
-    parts = ("protocol", "backbone", "dataset", "method", "seed")
-    point = points.Point.at("/".join(getattr(wildcards, part) for part in parts))
-    return unless(stands(point), runs.to_train(config, point))
+    point = points.Point.at(wildcards.point)
+    files = runs.to_train(config, point)
+    return unless(stands(point), files | {"start": kept(files["start"])})
 
 
 def recipe_inputs(wildcards):
@@ -92,6 +91,17 @@ def unless(settled, files):
     return {name: ancient(file) for name, file in files.items()} if settled else files
 
 
+def kept(files):
+    """Files of runs. A run that stands is no job, whatever Snakemake remembers of it, unless jobs are forced."""
+    forced = workflow.dag_settings.forceall or workflow.dag_settings.forcerun
+    return [before_update(file) if file in STANDING and not forced else file for file in files]
+
+
+def all_predictions(_):
+    """The predictions of all runs of the scale."""
+    return kept([runs.predictions(SCALE, point) for point in POINTS])
+
+
 @cache
 def stands(point):
     """Whether a run is what is asked. A run that no table takes can be requested by its path."""
@@ -99,21 +109,11 @@ def stands(point):
     return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
 
 
-def cards_of(wildcards):
-    """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
-    return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
-
-
 def gpus(wildcards):
-    """The GPU slots of a training job."""
-    here = GPUS if LOCAL else None
-    return runs.slots_taken(cards_of(wildcards), device=DEVICE, slots=SLOTS, cards=here)
-
-
-def host_mb(wildcards, attempt):
-    """The main memory of a training job in MB; a retry asks for more."""
-    return runs.host_mb(config, wildcards.backbone) * attempt
+    """The GPU slots of a job: a run wants the GPUs that its backbone asks for, another job one."""
+    wanted = runs.cards(config, wildcards.point) if hasattr(wildcards, "point") else 1
+    return runs.slots_taken(wanted, device=DEVICE, slots=SLOTS, cards=GPUS if LOCAL else None)
 
 
 with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
-    settled = {point: stands(point) for point in POINTS}
+    STANDING = {file for point in POINTS if stands(point) for file in runs.taken(SCALE, point)}
