@@ -4,18 +4,22 @@
 --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
 """
 
+import gc
 import sys
 
 from snakemake.utils import min_version
 
 min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
+# A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
+gc.set_threshold(50_000)
 
 
 report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/standing.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/backbones.smk"
 include: "workflow/rules/runs.smk"
@@ -53,9 +57,7 @@ rule all:
 
 wildcard_constraints:
     scale=SCALE,
-    protocol="[^/]+",
     backbone="[^/]+",
     dataset="[^/]+",
-    method="[^/]+",
-    seed=r"0|[1-9]\d{0,9}",
+    point=r"[^/]+/[^/]+/[^/]+/[^/]+/(?:0|[1-9]\d{0,9})",
     paper="[^/]+",

@@ -66,7 +66,7 @@ def planned(folder, *arguments):
     """(rule, wildcards) of each job of a dry run, but for rules that only gather."""
     done = snakemake(folder, "all", "scores", "-n", *(arguments or TINY))
     assert done.returncode == 0, done.stdout
-    jobs = [(rule, dict(re.findall(r"(\w+)=([^,\s]+)", about))) for rule, about in wildcards(done.stdout)]
+    jobs = [(rule, values(about)) for rule, about in wildcards(done.stdout)]
     return [job for job in jobs if job[0] not in ("all", "runs", "tables", "figures")]
 
 
@@ -75,6 +75,13 @@ def wildcards(text):
     for rule, body in JOB.findall(text):
         found = re.search(r"^    wildcards: (.*)$", body, re.MULTILINE)
         yield rule, found[1] if found else ""
+
+
+def values(about):
+    """The wildcards in a line, with the parts of a point."""
+    each = dict(re.findall(r"(\w+)=(.+?)(?:, |$)", about))
+    parts = ("protocol", "backbone", "dataset", "method", "seed") if "point" in each else ()
+    return {**each, **dict(zip(parts, each.get("point", "").split("/"), strict=False))}
 
 
 def names(jobs, rule, key):

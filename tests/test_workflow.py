@@ -106,6 +106,14 @@ def test_editing_how_runs_are_trained_re_plans_none(project):
         assert planned(project) == []
 
 
+def test_another_command_for_training_re_plans_no_finished_run_and_force_all(project):
+    with edited(
+        project / "workflow/rules/runs.smk", "python -m tailprompt.train", "python -u -m tailprompt.train"
+    ):
+        assert planned(project) == []
+        assert len(names(planned(project, *TINY, "--forcerun", "train"), "train", "seed")) == 4
+
+
 def test_one_more_seed_re_plans_its_runs_only(project):
     jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
     assert names(jobs, "train", "seed") == ["777", "777"]

@@ -195,14 +195,14 @@ def test_on_cards_each_run_asks_for_one(project):
     assert done.stdout.count("gpu=1") == 4
 
 
-def test_the_papers_scale_is_planned_in_a_minute_without_torch(project):
+def test_the_papers_scale_is_planned_in_half_a_minute_without_torch(project):
     begun = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = snakemake(project, "-n", "--quiet", "rules", PYTHONPROFILEIMPORTTIME="1")
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout
     imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", done.stdout, re.MULTILINE))
     assert "snakemake" in imported and not imported & {"torch", "transformers", "tailprompt.train"}
-    assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 60
+    assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 30
     assert re.search(r"^train +4501$", done.stdout, re.MULTILINE)
 
 

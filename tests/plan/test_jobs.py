@@ -132,7 +132,7 @@ def test_a_job_takes_one_slot_or_whole_cards(wanted, device, cards, taken):
 def test_a_backbone_that_is_laid_over_cards_has_room_in_main_memory():
     row = {"family": "t5", "megabytes": 5000}
     config = {"backbones": {"plain": row, "laid": row | {"device_map": "auto"}}}
-    assert [runs.host_mb(config, name) for name in config["backbones"]] == [12000, 17000]
+    assert [runs.host_mb(config, f"p/{name}/d/m/1") for name in config["backbones"]] == [12000, 17000]
 
 
 def test_a_table_takes_its_runs_predictions_its_data_and_its_kinds_code():

@@ -70,17 +70,10 @@ def folder_option(name, file):
     return option(name, file and Path(str(file)).parent)
 
 
-def shown_by(what, function, **options):
-    """wildcards -> function(block of the table or figure that they name)."""
+def shown_by(what, function, then=lambda value: value, **options):
+    """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
     block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-    return lambda wildcards: function(block(wildcards), **options)
-
-
-def run_inputs(wildcards):
-    """The inputs of training. A newer input does not retrain a run that already is what is asked."""
-    parts = ("protocol", "backbone", "dataset", "method", "seed")
-    point = points.Point.at("/".join(getattr(wildcards, part) for part in parts))
-    return unless(stands(point), runs.to_train(config, point))
+    return lambda wildcards: then(function(block(wildcards), **options))
 
 
 def recipe_inputs(wildcards):
@@ -93,36 +86,10 @@ def unless(settled, files):
     return {name: ancient(file) for name, file in files.items()} if settled else files
 
 
-@cache
-def stands(point):
-    """Whether a run is what is asked. A run that no table takes can be requested by its path."""
-    settings = SETTINGS.get(point) or check_settings(config, [point])[point]
-    return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
-
-
-def predictions(point):
-    """The predictions of a run, where they are if the run is what is asked."""
-    return runs.predictions(SCALE, point, settled=stands(point))
+def gpus(wildcards):
+    """The GPU slots of a job: a run wants the GPUs that its backbone asks for, another job one."""
+    wanted = runs.cards(config, wildcards.point) if hasattr(wildcards, "point") else 1
+    return runs.slots_taken(wanted, device=DEVICE, slots=SLOTS, cards=GPUS if LOCAL else None)
 
 
 report_of = partial(data.report, config)
-
-
-def cards_of(wildcards):
-    """The GPUs of a training job: `cards` in its backbone's row; one for a recipe."""
-    return rows.cards_of(config, wildcards.backbone) if hasattr(wildcards, "backbone") else 1
-
-
-def gpus(wildcards):
-    """The GPU slots of a training job."""
-    here = GPUS if LOCAL else None
-    return runs.slots_taken(cards_of(wildcards), device=DEVICE, slots=SLOTS, cards=here)
-
-
-def host_mb(wildcards, attempt):
-    """The main memory of a training job in MB; a retry asks for more."""
-    return runs.host_mb(config, wildcards.backbone) * attempt
-
-
-with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
-    PREDICTIONS = [predictions(point) for point in POINTS]

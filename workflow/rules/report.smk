@@ -3,7 +3,7 @@
 
 rule tabulate:
     input:
-        runs=shown_by("tables", shown.predictions, file=predictions),
+        runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
         data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),
         source=shown_by("tables", shown.code, stage="tabulate"),
@@ -31,7 +31,7 @@ rule tabulate:
 
 rule draw:
     input:
-        runs=shown_by("figures", shown.predictions, file=predictions),
+        runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
         reported=shown_by("figures", shown.drawn_beside),
         source=shown_by("figures", shown.code, stage="draw"),

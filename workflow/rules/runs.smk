@@ -5,13 +5,13 @@ rule train:
     input:
         unpack(run_inputs),
     output:
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/weights.safetensors",
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/predictions.parquet",
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/features.parquet",
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/curve.csv",
-        "results/{scale}/runs/{protocol}/{backbone}/{dataset}/{method}/{seed}/run.json",
+        "results/{scale}/runs/{point}/weights.safetensors",
+        "results/{scale}/runs/{point}/predictions.parquet",
+        "results/{scale}/runs/{point}/features.parquet",
+        "results/{scale}/runs/{point}/curve.csv",
+        "results/{scale}/runs/{point}/run.json",
     log:
-        "results/{scale}/logs/train/{protocol}/{backbone}/{dataset}/{method}/{seed}.log",
+        "results/{scale}/logs/train/{point}.log",
     conda:
         "../../envs/torch.yaml"
     threads: config["threads"]
@@ -19,28 +19,28 @@ rule train:
         device=DEVICE,  # a resource and no setting, so that another device re-runs nothing
         slots=SLOTS,
         gpu=gpus,
-        cards=cards_of,
+        cards=of(runs.cards, "point"),
         nodes=1,  # on a cluster, which could give each GPU on another node
-        mem_mb=host_mb,
+        mem_mb=lambda wildcards, attempt: runs.host_mb(config, wildcards.point) * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
         start=lambda wildcards, input: folder_option("--start", input.start),
     shell:
         "python -m tailprompt.train --root results/{wildcards.scale}"
-        " --point {wildcards.protocol:q}/{wildcards.backbone:q}/{wildcards.dataset:q}/{wildcards.method:q}/{wildcards.seed}"
+        " --point {wildcards.point:q}"
         " --asked {input.asked:q} {params.start}"
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
 
 
 rule runs:
     input:
-        PREDICTIONS,
+        all_predictions,
 
 
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        runs=PREDICTIONS,
+        runs=all_predictions,
         data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
     output:

@@ -7,8 +7,9 @@ from pathlib import Path
 from tailprompt.model.adapter_config import WEIGHTS
 from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
-from tailprompt.plan.places import run_folder
+from tailprompt.plan.places import brought, run_folder
 from tailprompt.plan.points import Point
+from tailprompt.plan.rows import cards_of
 from tailprompt.plan.starts import start_of, starting
 
 
@@ -17,7 +18,18 @@ def start_weights(config: dict, point: Point) -> list[str]:
     if folder := (starting(config, point) or {}).get("folder"):
         return [f"{folder}/{WEIGHTS}"]
     start = start_of(config, point)
-    return [f"results/{config['scale']}/runs/{start.path}/weights.safetensors"] if start else []
+    return [weights_of(config["scale"], start)] if start else []
+
+
+def taken(scale: str, point: Point) -> list[str]:
+    """The files that other jobs take of a run that is what is asked; none if a bundle brought it."""
+    here = not brought(run_folder(Path("results", scale), point))
+    return [predictions(scale, point, settled=True), weights_of(scale, point)] if here else []
+
+
+def weights_of(scale: str, point: Point) -> str:
+    """The weights of a run."""
+    return f"results/{scale}/runs/{point.path}/weights.safetensors"
 
 
 def predictions(scale: str, point: Point, *, settled: bool) -> str:
@@ -67,7 +79,12 @@ def slots_taken(wanted: int, *, device: str, slots: int, cards: int | None) -> i
     return wanted if cards is None or wanted == 1 else min(wanted, cards) * slots
 
 
-def host_mb(config: dict, backbone: str) -> int:
+def cards(config: dict, path: str) -> int:
+    """The GPUs of a training job: `cards` in the row of its backbone. path: of its point."""
+    return cards_of(config, Point.at(path).backbone)
+
+
+def host_mb(config: dict, path: str) -> int:
     """Main memory of a training job in MB, which may hold a part of a backbone with a device map."""
-    row = config["backbones"][backbone]
+    row = config["backbones"][Point.at(path).backbone]
     return int(12000 + row.get("megabytes", 0) * ("device_map" in row))
