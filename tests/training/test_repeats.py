@@ -54,7 +54,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("method, made, changes", CASES, ids=str)
+@pytest.mark.parametrize(
+    "method, made, changes", CASES, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_the_vectors_of_a_split_repeat_where_the_body_stays_and_draws_nothing(method, made, changes):
     run = made(method, **changes)
     model, images = model_of(run), run.training.images
