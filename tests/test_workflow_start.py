@@ -195,6 +195,12 @@ def test_on_cards_each_run_asks_for_one(project):
     assert done.stdout.count("gpu=1") == 4
 
 
+def test_a_run_that_no_table_takes_is_planned_by_its_path(project):
+    target = "results/tiny/runs/glee/tiny/toy/cls-relu-ldam/99/predictions.parquet"
+    done = snakemake(project, "-n", "--quiet", "rules", *TINY, "--", target)
+    assert done.returncode == 0 and re.search(r"^train +1$", done.stdout, re.MULTILINE), done.stdout
+
+
 def test_the_papers_scale_is_planned_in_half_a_minute_without_torch(project):
     begun = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = snakemake(project, "-n", "--quiet", "rules", PYTHONPROFILEIMPORTTIME="1")

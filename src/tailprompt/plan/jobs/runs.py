@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from tailprompt.model.adapter_config import WEIGHTS
@@ -10,7 +12,14 @@ from tailprompt.plan.jobs import data
 from tailprompt.plan.places import brought, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import cards_of
-from tailprompt.plan.starts import start_of, starting
+from tailprompt.plan.starts import start_of, starting, starts_of
+
+
+def requested(config: dict, arguments: Iterable[str]) -> list[Point]:
+    """The runs whose files a command asks for by their paths, which no table need take, and their starts."""
+    form = re.compile(rf"results/{config['scale']}/runs/((?:[^/]+/){{4}}\d+)/")
+    points = [Point.at(match[1]) for target in arguments if (match := form.match(target))]
+    return [each for point in points for each in (point, *starts_of(config, point))]
 
 
 def start_weights(config: dict, point: Point) -> list[str]:
