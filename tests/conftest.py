@@ -14,6 +14,8 @@ SHIPPED = "workflow/resources/backbones/"
 FOLDER = f"{SHIPPED}bert-mini"
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 ROW = {"family": "bert", "path": FOLDER, "random": SMALL}
+SMALL_T5 = {"d_model": 16, "d_ff": 32, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2, "d_kv": 8}
+ROW_T5 = {"family": "t5", "path": f"{SHIPPED}t5-mini", "random": SMALL_T5}
 
 
 def pytest_collection_modifyitems(items):

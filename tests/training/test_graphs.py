@@ -6,22 +6,10 @@ import pytest
 import torch
 import toy
 import toy_images
-from conftest import ROW, SMALL
+from conftest import ROW, ROW_T5, SMALL
 
 from tailprompt.training.graphs import Graphs, own_stream
 
-T5 = {
-    "family": "t5",
-    "path": "workflow/resources/backbones/t5-mini",
-    "random": {
-        "d_model": 16,
-        "d_ff": 32,
-        "num_layers": 2,
-        "num_decoder_layers": 2,
-        "num_heads": 2,
-        "d_kv": 8,
-    },
-}
 DROPS = ROW | {"random": SMALL | {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}}
 SOFT = {
     "input": "formatted",
@@ -37,7 +25,7 @@ TEXTS = {
     "verbalizer": ("prompt", {}),
     "probe": ("cls-tanh-focal", {"tuner": "frozen"}),
     "soft": ("", SOFT),
-    "t5": ("", {**SOFT, "row": T5, "decoding": "open", "sentinel_loss": True}),
+    "t5": ("", {**SOFT, "row": ROW_T5, "decoding": "open", "sentinel_loss": True}),
 }
 IMAGES = {
     "linear": {},
