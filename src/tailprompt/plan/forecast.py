@@ -18,15 +18,15 @@ from tailprompt.plan.rows import cards_of, dataset_row, kind_of
 from tailprompt.plan.settings import settings
 
 # round numbers for the rule below, which is used only where nothing has been measured
-GPU = 2e13  # floating-point operations a second that a run gets from a GPU
+GPU = 5e13  # floating-point operations a second that a run gets from a GPU
 THREAD = 5e10  # the same from a CPU thread
 RULE = (
-    "6 x parameters x training rows x half of max_length x epochs, at 20 TFLOP/s on a GPU or 0.05 on a CPU "
-    "thread, and 20 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
+    "6 x parameters x training rows x half of max_length x epochs, at 50 TFLOP/s on a GPU or 0.05 on a CPU "
+    "thread, and 5 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
     "not prepared yet are what a row or its cut states, else the lines of its file or the files of its "
     "folder, else 10,000; the decoding of images is not in it"
 )
-START = 20  # seconds
+START = 5  # seconds
 ROWS = 10_000  # training rows of a data set of unknown size
 PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
 

@@ -115,7 +115,9 @@ def masked_language_model(recipe: dict, packed: Path, words, device: torch.devic
         return hidden(drawn(ids, batch, length - 2, generator), recipe["rate"], generator)
 
     def logits(model: nn.Module, batch: Batch) -> Tensor:
-        states = model.base_model(input_ids=batch[0]).last_hidden_state
+        # without a mask transformers makes one while a graph is captured, and attention drops differently
+        mask = torch.zeros_like(batch[0], dtype=model.dtype)[:, None, None]
+        states = model.base_model(input_ids=batch[0], attention_mask=mask).last_hidden_state
         places = batch[1][..., None].expand(-1, -1, states.shape[-1])
         return model.cls(states.gather(1, places)).float().flatten(0, 1)
 
