@@ -80,6 +80,14 @@ def test_a_batch_pads_to_its_longest_example_only(tokenizer):
     assert inputs["attention_mask"].sum(1).tolist() == examples.lengths[[0, 2]].tolist()
 
 
+def test_no_batch_is_padded_beyond_what_a_text_may_have(tokenizer):
+    examples = encoded(tokenizer, ["gold " * 30, "gold"], max_length=21)
+    both = torch.tensor([0, 1])
+    for width in (21, 24, 64):  # a GPU's batches have one of a few widths, multiples of 8
+        assert examples.made(both, width=width)[0]["input_ids"].shape == (2, 21)
+    assert examples.made(both, width=8)[0]["input_ids"].shape == (2, 8)
+
+
 def test_rows_say_how_many_options_they_have(t5):
     offered = {"choices": [["one", "two", "three"], ["one", "two"]], "label": 1}
     examples = encoded(t5, ["a", "b"], columns=offered, **FORMATTED | {"template": OPTIONS})

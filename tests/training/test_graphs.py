@@ -25,6 +25,7 @@ TEXTS = {
     "verbalizer": ("prompt", {}),
     "probe": ("cls-tanh-focal", {"tuner": "frozen"}),
     "soft": ("", SOFT),
+    "filled": ("", {**SOFT, "max_length": 13, "length": 512 - 13}),
     "t5": ("", {**SOFT, "row": ROW_T5, "decoding": "open", "sentinel_loss": True}),
 }
 IMAGES = {

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Examples:
     """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
 
-    starts: where each example begins, and where the last one ends.
+    starts: where each example begins, and where the last one ends. most: the tokens that an example may
+    have, beyond which no batch is padded, as a backbone may have no position more.
     """
 
     tokens: Int[Tensor, " total"]
@@ -43,6 +44,7 @@ class Examples:
     labels: Int[Tensor, " examples"]
     names: Sequence[str]
     pad: int
+    most: int
     truncated: int
     options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
 
@@ -82,7 +84,8 @@ class Examples:
     def made(
         self, there: Int[Tensor, " batch"], *, width: int
     ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to `width`, and labels, by operations on the device alone."""
+        """Inputs padded to `width`, or `most` if it is less, and labels, by operations on the device alone."""
+        width = min(width, self.most)
         place = self.starts[there][:, None] + torch.arange(width, device=there.device)
         mask = place < self.starts[there + 1][:, None]
         flat = torch.where(mask, place, 0)
@@ -147,7 +150,7 @@ def encode(
         build(layout, texts, np.flatnonzero(counts == count), budgets[count])
         for count, layout in layouts.items()
     ]
-    examples = pack(parts, table["label"].to_numpy(np.int64), list(table["id"]), tokenizer.pad_token_id)
+    examples = pack(parts, table["label"].to_numpy(np.int64), list(table["id"]), tokenizer.pad_token_id, max_length)
     return replace(examples, options=torch.from_numpy(counts)) if lettered else examples
 
 
@@ -228,7 +231,9 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
     return [min(length, level + (number in longer[:spare])) for number, length in enumerate(lengths)]
 
 
-def pack(parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int) -> Examples:
+def pack(
+    parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int, most: int
+) -> Examples:
     """The rows of all parts as examples, in the order of labels and names."""
     order = np.argsort(np.concatenate([part.rows for part in parts]))
     tokens, segments, lengths, position = (
@@ -245,6 +250,7 @@ def pack(parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[st
         labels=torch.from_numpy(labels.copy()),
         names=names,
         pad=pad,
+        most=most,
         truncated=sum(part.truncated for part in parts),
     )
 
