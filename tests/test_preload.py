@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,6 +147,21 @@ def test_a_signal_reaches_the_fork_which_ends_orderly(folder, number, status):
         until(file.exists)
         job.send_signal(number)
         assert ended(job)[0] == status and not file.exists()
+
+
+def test_a_signal_that_comes_before_the_wait_for_the_end_is_passed_on():
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ThreadPoolExecutor() as other, preload.caught() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        got = other.submit(lambda: (there.recv(1), there.send(struct.pack("i", 5)))[0])
+        assert preload.ended(here, signals) == 5
+        assert got.result() == bytes([signal.SIGTERM])
+
+
+def test_a_signal_that_nobody_passed_on_comes_again():
+    with pytest.raises(KeyboardInterrupt), preload.caught():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
 
 
 def test_a_fork_dies_with_who_asked_for_it(folder):

@@ -20,7 +20,8 @@ import struct
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -45,8 +46,9 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 def run(module: str) -> int:
     """Run `main` of a stage with the arguments of this process, and return its exit status."""
     if os.environ.get("TAILPROMPT_PRELOAD") and sys.platform == "linux" and sys.orig_argv[1] == "-m":
-        if connection := begun(module):
-            return ended(connection)
+        with caught() as signals:
+            if connection := begun(module):
+                return ended(connection, signals)
     stage(imported(module).main)
     return 0
 
@@ -122,12 +124,34 @@ def check_peer(connection: socket.socket) -> None:
         raise PermissionError("the socket is another user's")
 
 
-def ended(connection: socket.socket) -> int:
-    """The exit status of a job, to which signals go on; dies of the signal that it died of."""
-    for number in PASSED_ON:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda number, _: connection.send(bytes([number])))
+@contextmanager
+def caught() -> Iterator[socket.socket]:
+    """Where signals to pass on are read, a byte each; those that nobody has read come again at the end.
+
+    A handler that passed them on itself would not run if one came just before the wait for the status began.
+    """
+    read, written = socket.socketpair()
+    written.setblocking(False)
+    heard = [number for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: None) for number in heard}
+    signal.set_wakeup_fd(written.fileno())
     try:
+        yield read
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        written.close()
+        for number in read.recv(len(PASSED_ON)):
+            os.kill(os.getpid(), number)
+
+
+def ended(connection: socket.socket, signals: socket.socket) -> int:
+    """The exit status of a job, to which signals go on; dies of the signal that it died of."""
+    try:
+        while connection not in select.select([connection, signals], [], [])[0]:
+            with suppress(OSError):  # it is about to say how it ended
+                connection.send(signals.recv(1))
         (status,) = struct.unpack("i", connection.recv(struct.calcsize("i")))
     except (OSError, struct.error):  # the preloaded process was killed, and its jobs with it
         status = -signal.SIGKILL

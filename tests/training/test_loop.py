@@ -45,7 +45,9 @@ def examples(count: int, seed: int):
     lengths, tokens = torch.tensor([len(ids) for ids in texts]), torch.tensor(sum(texts, []))
     names, at = [f"row-{i}" for i in range(count)], torch.zeros_like(labels)
     starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    return Examples(tokens, torch.zeros_like(tokens), starts, lengths, at, labels, names, pad=0, most=12, truncated=0)
+    return Examples(
+        tokens, torch.zeros_like(tokens), starts, lengths, at, labels, names, pad=0, most=12, truncated=0
+    )
 
 
 def judge(logits, labels):

@@ -84,7 +84,7 @@ class Examples:
     def made(
         self, there: Int[Tensor, " batch"], *, width: int
     ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to `width`, or `most` if it is less, and labels, by operations on the device alone."""
+        """Inputs padded to `width` (to `most` if it is less), and labels, by operations on the device alone."""
         width = min(width, self.most)
         place = self.starts[there][:, None] + torch.arange(width, device=there.device)
         mask = place < self.starts[there + 1][:, None]
@@ -150,7 +150,9 @@ def encode(
         build(layout, texts, np.flatnonzero(counts == count), budgets[count])
         for count, layout in layouts.items()
     ]
-    examples = pack(parts, table["label"].to_numpy(np.int64), list(table["id"]), tokenizer.pad_token_id, max_length)
+    examples = pack(
+        parts, table["label"].to_numpy(np.int64), list(table["id"]), tokenizer.pad_token_id, max_length
+    )
     return replace(examples, options=torch.from_numpy(counts)) if lettered else examples
 
 
