@@ -151,7 +151,7 @@ def test_a_signal_reaches_the_fork_which_ends_orderly(folder, number, status):
 
 def test_a_signal_that_comes_before_the_wait_for_the_end_is_passed_on():
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ThreadPoolExecutor() as other, preload.caught() as signals:
+    with here, there, ThreadPoolExecutor() as other, preload.caught() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         got = other.submit(lambda: (there.recv(1), there.send(struct.pack("i", 5)))[0])
         assert preload.ended(here, signals) == 5

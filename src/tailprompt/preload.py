@@ -142,8 +142,9 @@ def caught() -> Iterator[socket.socket]:
         for number, handler in before.items():
             signal.signal(number, handler)
         written.close()
-        for number in read.recv(len(PASSED_ON)):
-            os.kill(os.getpid(), number)
+        with read:
+            for number in read.recv(len(PASSED_ON)):
+                os.kill(os.getpid(), number)
 
 
 def ended(connection: socket.socket, signals: socket.socket) -> int:
