@@ -84,7 +84,7 @@ class Examples:
     def made(
         self, there: Int[Tensor, " batch"], *, width: int
     ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to `width` (or `most` if it is less) and labels, by operations on the device alone."""
+        """Inputs padded to `width` (never beyond `most`) and labels, by operations on the device alone."""
         width = min(width, self.most)
         place = self.starts[there][:, None] + torch.arange(width, device=there.device)
         mask = place < self.starts[there + 1][:, None]
