@@ -18,11 +18,25 @@ import pyarrow.parquet as pq
 
 from tailprompt import files
 from tailprompt.data import checks
-from tailprompt.data.columns import CHOICES, LETTERS, SPLITS, load_table, split_word
+from tailprompt.data.columns import (
+    ANSWERS,
+    CHOICES,
+    GROUP,
+    LETTERS,
+    OPTION,
+    SPLITS,
+    STARTS,
+    TOGETHER,
+    load_table,
+    split_word,
+)
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.ppt import load_c3, load_race, load_trees
 from tailprompt.data.readers import PLACE, read_separated
-from tailprompt.data.splits import cut, stratified
+from tailprompt.data.splits import cut, stratified, together
+from tailprompt.data.squad import CLASSES as KINDS
+from tailprompt.data.squad import load_squad
+from tailprompt.data.superglue import LOADERS as SUPERGLUE
 from tailprompt.data.unlabelled import (
     load_next_sentence_choice,
     load_next_sentence_pair,
@@ -34,6 +48,7 @@ from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
+COLUMNS += [GROUP, OPTION, ANSWERS, STARTS]
 
 
 def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
@@ -55,6 +70,8 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         classes, source = list(verbalizer["label"]), str(words)
     elif CHOICES in table:
         classes, source = list(LETTERS[: max(table[CHOICES].map(len))]), "the number of choices"
+    elif STARTS in table:
+        classes, source = KINDS[: 1 + row.get("unanswerable", False)], "unanswerable in its row"
     else:
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
@@ -118,7 +135,10 @@ def numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
-    """The table with all splits: given ones under our names, missing ones taken from train by class."""
+    """The table with all splits: given ones under our names, missing ones taken from train by class.
+
+    Rows of one question, passage or article are taken together.
+    """
     if "split" not in table:
         table = table.assign(split="train")
     found = table["split"].map(split_word)
@@ -136,8 +156,12 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:
         return table
-    options = {"seed": row.get("split_seed", 0), "alone": row.get("singletons", "refuse")}
-    return stratified(table, row["name"], shares=shares, **options)
+    seed = row.get("split_seed", 0)
+    if TOGETHER in table or GROUP in table:
+        return together(table, row["name"], by=TOGETHER if TOGETHER in table else GROUP, shares=shares, seed=seed)
+    return stratified(
+        table, row["name"], shares=shares, seed=seed, alone=row.get("singletons", "refuse")
+    )
 
 
 def in_order(labels: pd.Series) -> list[str]:
@@ -206,4 +230,6 @@ LOADERS = {
     "next_sentence_choice": load_next_sentence_choice,
     "pseudo_label": load_pseudo_label,
     "unified_choice": load_unified_choice,
+    "squad": load_squad,
+    **SUPERGLUE,
 }
