@@ -126,6 +126,11 @@ def columns_of(row: dict) -> set[str]:
     return {key for part in (row, *files) for key in part.get("columns", {})}
 
 
+def has_passages(row: dict) -> bool:
+    """Whether the answers of a data set are pieces of its second texts."""
+    return row.get("loader") == "squad"
+
+
 def is_table(row: dict) -> bool:
     """Whether a data set is read from tables, in which only the columns that its row names count."""
     return row.get("loader", "table") == "table"
