@@ -76,7 +76,7 @@ def features_of(model: Model, examples: Split, split: str, classes: Sequence[int
         {
             "id": [examples.names[i] for i in chosen],
             "split": split,
-            "label": labels[chosen],
+            "label": labels.ravel()[chosen],
             "vector": list(vectors),
         }
     )
