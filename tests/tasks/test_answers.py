@@ -239,6 +239,15 @@ def test_totals_over_1000_random_questions_are_the_official_ones():
     assert [float(SPANS.score(name, summed)) for name in ("exact", "f1")] == pytest.approx(theirs)
 
 
+def test_what_spans_read_is_in_what_they_write():
+    how = aligned([(3, [0, 1, 2, 3, 4])], answers=(["the first"],))
+    made, (columns, beside) = answered(logits({5: (4, 0), 6: (1, 1)}, tokens=9), how), SPANS.reads({})
+    assert {SPANS.gold, *columns} <= made.keys() and not beside
+    values = logits({5: (4, 0), 6: (1, 1)}, tokens=9)
+    shown = SPANS.shown(values, Given(np.zeros((1, 2)), ("a",), how), pd.DataFrame(index=[0]), spans.KINDS)
+    assert tuple(shown) == SPANS.shown_as and shown["answer"] == ["the first"]
+
+
 def test_the_columns_tell_these_tasks():
     assert told(["id", "label", "group", "text"]) == "grouped"
     assert told(["id", "label", "group", "option", "answers", "text"]) == "picked"

@@ -20,7 +20,7 @@ from tailprompt.tasks.task import Added, Given, Sums, Task
 from tailprompt.tasks.texts import exact, overlap
 
 GROUP, OPTION, ANSWERS = "group", "option", "answers"
-CLASSES, RIGHT = 2, 1  # the second class says that an option is right
+RIGHT = 1  # the second class says that an option is right
 
 
 def reads(report: Mapping) -> tuple[list[str], list[str]]:
@@ -44,7 +44,7 @@ def added(rows: pd.DataFrame, report: Mapping) -> Added:
         "exact": wrong == 0,
         "questions": np.ones(len(wrong)),
     }
-    return {name: of_questions(values) for name, values in counted.items()}
+    return {name: of_questions(values, len(report["classes"])) for name, values in counted.items()}
 
 
 def places(rows: pd.DataFrame) -> np.ndarray:
@@ -52,11 +52,11 @@ def places(rows: pd.DataFrame) -> np.ndarray:
     return pd.factorize(rows[GROUP])[0]
 
 
-def of_questions(values: np.ndarray) -> csr_array:
+def of_questions(values: np.ndarray, classes: int) -> csr_array:
     """A value of each question under the class that is right, `[questions, classes]`."""
     column = np.full(len(values), RIGHT)
     place = np.asarray(values, np.float64), column, np.arange(len(values) + 1)
-    return csr_array(place, shape=(len(values), CLASSES))
+    return csr_array(place, shape=(len(values), classes))
 
 
 def score(metric: str, summed: Sums) -> np.ndarray:
@@ -130,7 +130,7 @@ def picked(rows: pd.DataFrame, report: Mapping) -> Added:
         "overlap": rows["overlap"].to_numpy()[best],
         "questions": np.ones(len(best)),
     }
-    return {name: of_questions(values) for name, values in counted.items()}
+    return {name: of_questions(values, len(report["classes"])) for name, values in counted.items()}
 
 
 def picked_score(metric: str, summed: Sums) -> np.ndarray:
