@@ -115,6 +115,8 @@ def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) ->
     table = table[[column for column in COLUMNS if column in table]]
     try:
         changes, draw = row.get("cut", {}), row.get("draw", "digest")
+        if changes and GROUP in table:
+            raise BadInput(f"a cut would break its groups, which are scored as a whole: {known(changes)}")
         return cut(table, changes, len(classes), draw=draw).reset_index(drop=True)
     except BadInput as error:
         raise BadInput(f"'{name}': {error}") from None
