@@ -15,7 +15,9 @@ from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
 
-NETWORK = "body.pretrained."  # prefix of the parameters that come from the checkpoint
+NETWORK = "body.pretrained."  # how the names of parameters begin that come from the checkpoint
+PREFIX = "body.prefix."
+TUNED = ("body.prompts", PREFIX, "body.lora.")  # and of those that a run may not begin without
 
 
 def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
@@ -26,7 +28,7 @@ def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
     kept = held(model, tuned=tuned)
     if tuned and not keep:
         kept = {name for name in kept if not name.startswith(NETWORK)}
-    tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
+    tensors = {name: value.detach() for name, value in parameters(model).items() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
     write_tensors(path, {name: value.cpu().contiguous().clone() for name, value in tensors.items()})
 
@@ -37,23 +39,30 @@ def held(model: Model, *, tuned: bool = False) -> set[str]:
     tuned: whether the network differs from the checkpoint, because it learned here or in the run's start.
     Then all of its parameters are included.
     """
-    added = {
-        f"body.{name}" for name, _ in model.body.named_parameters() if not name.startswith("pretrained.")
-    }
-    network = {name for name, _ in model.named_parameters() if name.startswith(NETWORK)} if tuned else set()
-    return {name for name, value in model.named_parameters() if value.requires_grad} | added | network
+    named = parameters(model)
+    added = {name for name in named if name.startswith("body.") and not name.startswith(NETWORK)}
+    network = {name for name in named if name.startswith(NETWORK)} if tuned else set()
+    return {name for name, value in named.items() if value.requires_grad} | added | network
+
+
+def parameters(model: Model) -> dict[str, Tensor]:
+    """The parameters by name; of a prefix its keys and values, whatever makes them."""
+    prefix, names = getattr(model.body, "prefix", None), f"{PREFIX}network."
+    own = {name: value for name, value in model.named_parameters() if not name.startswith(names)}
+    made = {} if prefix is None else prefix.stacked()
+    return own | {f"{PREFIX}{name}": value for name, value in made.items()}
 
 
 def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
     """Names of the parameters that the weights of a run's start may lack.
 
-    They may lack the body, but not its prompts, and not the network if it was `tuned` in that run.
+    They may lack the body, but not its prompts or changes, and not the network if it was `tuned` in that run.
     """
     return {
         name
         for name, _ in model.named_parameters()
         if name.startswith("body.")
-        and not name.startswith("body.prompts")
+        and not name.startswith(TUNED)
         and not (tuned and name.startswith(NETWORK))
     }
 
@@ -89,6 +98,8 @@ def load_trained(
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
+    if getattr(model.body, "prefix", None) is not None:
+        model.body.prefix.fold()  # it goes on from keys and values
     needed = held(model, tuned=tuned)
     shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
     absent = needed - set(weights) - set(lacking)

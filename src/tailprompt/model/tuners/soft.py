@@ -24,7 +24,7 @@ FREQUENT = 1000  # number of words from which `top_words` draws (PPT Table 2)
 def soft_prompt(
     backbone: Backbone, told, *, words: Sequence[Sequence[int]], texts: Sequence[Sequence[int]] | None
 ) -> TextBody:
-    """The frozen body with an initial prompt before its input; only the prompt learns.
+    """The frozen body with an initial prompt before its input. Of the body, only the prompt learns.
 
     told: `components.tuners.SoftPrompt`. words: token ids of each class's word. texts: token ids of the
     training texts; None if a prompt will be loaded.
@@ -39,7 +39,8 @@ def soft_prompt(
         scale=told.prompt_scale,
     )
     frozen = backbone.body.requires_grad_(False)
-    return TextBody(frozen, prompts=prompts, scale=told.prompt_scale, rests=True)
+    twice, rests = told.embedded == "as_released", not told.body_dropout
+    return TextBody(frozen, prompts=prompts, scale=told.prompt_scale, twice=twice, rests=rests)
 
 
 def first_prompt(
