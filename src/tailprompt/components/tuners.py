@@ -47,12 +47,21 @@ class Frozen:
     beside: Beside = part(when=IMAGES)
 
 
+@component("before_plain")
+class BeforePlain:
+    """What else is said of a prompt before plain input (the baseline PT of P-Tuning v2)."""
+
+    embedded: Literal["correct", "as_released"] = key(
+        "correct", "as_released adds positions, types and norm to the text twice (code of P-Tuning v2)"
+    )
+    body_dropout: bool = key(**BODY_DROPOUT)
+
+
 @component("soft_prompt")
 class SoftPrompt:
     """Vectors before the input of a frozen language model (PPT Eq. 2)."""
 
     reads = ("text",)
-    heads = ("verbalizer", "pooler", "predictor", "linear")
     goes_on = ("soft_prompt",)
     length: int = key(100, "number of vectors (PPT section 4.1)", minimum=1)
     init: Literal["normal", "vocabulary", "top_words", "label_words", "task_words", "as_released"] = key(
@@ -63,12 +72,7 @@ class SoftPrompt:
         "factor of the prompt in the body's input; T5's rows say 100, for the learning rates of PPT's code",
         exclusiveMinimum=0,
     )
-    embedded: Literal["correct", "as_released"] = key(
-        "correct",
-        "as_released adds positions, types and norm to the text twice (code of P-Tuning v2)",
-        when={"input": ("plain",)},
-    )
-    body_dropout: bool = key(**BODY_DROPOUT, when={"input": ("plain",)})
+    plain: BeforePlain = part(when={"input": ("plain",)})
 
 
 @component("prefix")

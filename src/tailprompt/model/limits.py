@@ -34,14 +34,10 @@ def check_text(
 ) -> None:
     """Raise BadInput if a backbone for texts has too few positions or layers for a tuner.
 
-    Or for settings that its family does not have. positions, depth: infinite or None if unknown.
+    Or for shifted positions if they are relative. positions, depth: infinite or None if unknown.
     """
-    asked = {"positions": ("shifted", "kept"), "embedded": ("as_released", "correct")}
-    for key, (given, other) in asked.items():
-        if family == "t5" and getattr(tuner, key, None) == given:
-            raise BadInput(
-                f"{key} is {given}, but {backbone} has relative positions, as a T5 has; take {other}"
-            )
+    if family == "t5" and getattr(tuner, "positions", None) == "shifted":
+        raise BadInput(f"positions: shifted needs a table of positions, which {backbone} lacks; take kept")
     what = "prefix" if tuner.name == "prefix" else "soft prompt"
     check_length(max_length, positions, places(tuner), backbone=backbone, prompt=what)
     if depth is not None and getattr(tuner, "layers", None):

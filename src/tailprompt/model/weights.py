@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from torch import Tensor
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading

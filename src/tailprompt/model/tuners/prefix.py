@@ -1,6 +1,8 @@
-"""P-Tuning v2's prefix: keys and values that learn, before those of the input, in a frozen body (section 3)."""
+"""P-Tuning v2's prefix: keys and values before those of the input, in layers of a frozen body (section 3)."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -25,7 +27,8 @@ def prefix(backbone: Backbone | VisionBackbone, told, **_) -> TextBody | ImageBo
     depth, heads, size = backbone.attention
     chosen = layers_of(told.layers, depth)
     shape = len(chosen), told.length, heads * size
-    network = Reparameterised(shape, backbone.width, told.mlp_hidden) if told.mlp else None
+    made = partial(Reparameterised, shape, backbone.width, told.mlp_hidden)
+    network = made() if told.mlp else None
     added = Prefix(
         shape, chosen=chosen, depth=depth, heads=heads, dropout=told.prefix_dropout, network=network
     )

@@ -39,8 +39,14 @@ def soft_prompt(
         scale=told.prompt_scale,
     )
     frozen = backbone.body.requires_grad_(False)
-    twice, rests = told.embedded == "as_released", not told.body_dropout
-    return TextBody(frozen, prompts=prompts, scale=told.prompt_scale, twice=twice, rests=rests)
+    plain = told.plain
+    return TextBody(
+        frozen,
+        prompts=prompts,
+        scale=told.prompt_scale,
+        twice=plain is not None and plain.embedded == "as_released",
+        rests=plain is None or not plain.body_dropout,
+    )
 
 
 def first_prompt(
