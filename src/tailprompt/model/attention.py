@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, cat, nn
 from torch.nn import functional as F
 
 Tokens = Float[Tensor, "batch tokens width"]
 Heads = Float[Tensor, "batch heads tokens size"]
-Pair = tuple[Heads, Heads]  # keys and values of a prefix, of each example or one set for all
+Longer = Float[Tensor, "batch heads longer size"]
+Own = Float[Tensor, "prefixed heads length size"]  # of each example, or one set for all
+Pair = tuple[Own, Own]  # keys and values of a prefix
+Scores = Float[Tensor, "#batch #heads queries tokens"] | Bool[Tensor, "#batch #heads queries tokens"]
 NAME = "prefixed"  # of this attention in transformers
 
 
@@ -60,7 +63,7 @@ def attend(
     return attention.proj_drop(attention.proj(mixed.transpose(1, 2).flatten(2)))
 
 
-def behind(prefix: Pair | None, key: Heads, value: Heads) -> Pair:
+def behind(prefix: Pair | None, key: Heads, value: Heads) -> tuple[Longer, Longer]:
     """Keys and values behind those of a prefix: P-Tuning v2, section 3 (Li and Liang 2021, Eq. 3)."""
     if prefix is None:
         return key, value
@@ -70,13 +73,13 @@ def behind(prefix: Pair | None, key: Heads, value: Heads) -> Pair:
 
 def prefixed(
     layer: nn.Module,
-    query: Heads,
+    query: Float[Tensor, "batch heads queries size"],
     key: Heads,
     value: Heads,
-    attention_mask: Tensor | None,
+    attention_mask: Scores | None,
     *,
     prefix: Sequence[Pair | None] | None = None,
-    position_bias: Float[Tensor, "batch heads queries tokens"] | None = None,
+    position_bias: Scores | None = None,
     **options,
 ):
     """The attention of a layer of transformers, whose own words reach it as arguments.
@@ -94,9 +97,7 @@ def prefixed(
     return AttentionInterface()["sdpa"](layer, query, key, value, attention_mask, **given, **options)
 
 
-def widened(
-    mask: Float[Tensor, "batch heads queries tokens"] | None, length: int
-) -> Float[Tensor, "batch heads queries longer"] | None:
+def widened(mask: Scores | None, length: int) -> Tensor | None:
     """A mask, or what is added to scores, with `length` more keys in front that are seen as they are."""
     return None if mask is None else F.pad(mask, (length, 0), value=float(mask.dtype == torch.bool))
 

@@ -18,7 +18,7 @@ from tailprompt.model.tensors import write_tensors
 
 NETWORK = "body.pretrained."  # how the names of parameters begin that come from the checkpoint
 PREFIX = "body.prefix."
-TUNED = ("body.prompts", PREFIX, "body.lora.")  # and of those that a run may not begin without
+ADDED = ("body.prompts", PREFIX, "body.lora.")  # and of those that a run may not begin without
 
 
 def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
@@ -63,7 +63,7 @@ def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
         name
         for name, _ in model.named_parameters()
         if name.startswith("body.")
-        and not name.startswith(TUNED)
+        and not name.startswith(ADDED)
         and not (tuned and name.startswith(NETWORK))
     }
 
@@ -104,14 +104,21 @@ def load_trained(
     needed = held(model, tuned=tuned)
     shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
     absent = needed - set(weights) - set(lacking)
-    if "body.prompts" in absent:
-        wanted = "soft_prompt" if model.body.reads == "text" else "prompts"
-        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: {wanted} in start")
+    if added := sorted(name for name in absent if name.startswith(ADDED)):
+        wanted = tuner_of(added[0], model)
+        raise BadInput(f"{path} has no {added[0]}; name the run of a method with tuner: {wanted} in start")
     if any(name.startswith(NETWORK) for name in absent):
         raise BadInput(f"{path} holds the head without its body; {hint}, and run it again")
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
+
+
+def tuner_of(name: str, model: Model) -> str:
+    """The tuner that adds a parameter of this name."""
+    if name != "body.prompts":
+        return name.split(".")[1]
+    return "soft_prompt" if model.body.reads == "text" else "prompts"
 
 
 @torch.no_grad()
