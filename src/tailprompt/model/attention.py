@@ -19,7 +19,7 @@ Heads = Float[Tensor, "batch heads tokens size"]
 Longer = Float[Tensor, "batch heads longer size"]
 Own = Float[Tensor, "prefixed heads length size"]  # of each example, or one set for all
 Pair = tuple[Own, Own]  # keys and values of a prefix
-Scores = Float[Tensor, "#batch #heads queries tokens"] | Bool[Tensor, "#batch #heads queries tokens"]
+Scores = Float[Tensor, "#batch #heads #queries tokens"] | Bool[Tensor, "#batch #heads #queries tokens"]
 NAME = "prefixed"  # of this attention in transformers
 
 
