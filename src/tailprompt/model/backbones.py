@@ -14,6 +14,7 @@ from torch import nn
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import check_vocabulary, drawn, pretrained, source, unavailable
 from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
+    exchange(model)
     body = EncoderDecoder(model, sentinel(tokenizer))
     width, factor = model.config.d_model, model.config.initializer_factor
     places = getattr(model, "hf_device_map", None)
