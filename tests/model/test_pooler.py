@@ -1,4 +1,4 @@
-"""The head that reads the backbone's pooler, and a soft prompt before plain input, with heads that learn."""
+"""The head that reads the pooler of a backbone, and a soft prompt before plain input, with heads that learn."""
 
 import pytest
 import torch
