@@ -16,6 +16,7 @@ from tailprompt.inputs.images import Images, image_examples
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.limits import places
 
 Split = Examples | Images | Features
 
@@ -59,7 +60,7 @@ def encode_rows(
         words=words,
         max_length=told.max_length,
         positions=backbone.positions,
-        prompt_length=tuner.length if tuner.name == "soft_prompt" else 0,
+        prompt_length=places(tuner),
         kept=kept,
     )
 
