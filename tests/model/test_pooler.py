@@ -1,4 +1,4 @@
-"""The head that reads the pooler of a backbone, and a soft prompt before plain input, with heads that learn."""
+"""The head that reads the pooler, and heads that learn behind a soft prompt before plain input."""
 
 import pytest
 import torch

@@ -182,7 +182,8 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(run) != loaded(first):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    if run.input.reads == "image" and first.tuner.name not in run.tuner.goes_on:
+    alone = {"prefix", "lora"} & {run.tuner.name, first.tuner.name}
+    if (alone or run.input.reads == "image") and first.tuner.name not in run.tuner.goes_on:
         going = known(run.tuner.goes_on)
         raise BadInput(f"{place} has the tuner {first.tuner.name}; {run.tuner.name} goes on from {going}")
     if of(run, "length") != of(first, "length"):
