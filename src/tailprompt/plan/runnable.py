@@ -16,7 +16,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
-from tailprompt.model.adapter_config import stated
+from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
@@ -217,10 +217,11 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
 
     The widths are compared if both are stated.
     """
-    if run.tuner.name != "soft_prompt":
-        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
+    if run.tuner.name not in KINDS:
+        raise BadInput(f"{where} start.folder is for tuner: {' or '.join(KINDS)}, not {run.tuner.name}")
     with said_of(where):
-        stated(folder, length=run.tuner.length, width=shape.get("hidden_size", shape.get("d_model")))
+        width = shape.get("hidden_size", shape.get("d_model"))
+        stated(folder, tuner=run.tuner.name, length=run.tuner.length, width=width)
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
