@@ -41,7 +41,7 @@ class Examples:
     starts: Int[Tensor, " ends"]
     lengths: Int[Tensor, " examples"]
     position: Int[Tensor, " examples"]
-    labels: Int[Tensor, " examples"]
+    labels: Int[Tensor, " examples *tokens"]
     names: Sequence[str]
     pad: int
     most: int
@@ -234,7 +234,7 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def pack(
-    parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int, most: int
+    parts: list[Part], labels: Int[np.ndarray, " rows *tokens"], names: Sequence[str], pad: int, most: int
 ) -> Examples:
     """The rows of all parts as examples, in the order of labels and names."""
     order = np.argsort(np.concatenate([part.rows for part in parts]))
