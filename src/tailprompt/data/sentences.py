@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import pandas as pd
@@ -100,7 +101,9 @@ def sentence(value: dict, columns: dict, place: str) -> dict:
     if words is None and isinstance(text, str):
         words, offsets = split_words(text)
     if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words) and words):
-        raise BadInput(f"{place} has neither a list of words (words or tokens) nor a text; it has {known(value)}")
+        raise BadInput(
+            f"{place} has neither a list of words (words or tokens) nor a text; it has {known(value)}"
+        )
     if tags is not None and offsets is None:
         if not isinstance(tags, list) or len(tags) != len(words):
             raise BadInput(f"{place} has {len(words)} words and not as many tags")
@@ -132,7 +135,7 @@ def listed(marked, words: list[str], offsets: list[int] | None, place: str) -> l
     found, at = sorted(found), 0
     for first, last, kind in found:
         if not at <= first < last <= len(words) or not kind.strip():
-            raise BadInput(f"{place}: the entity {first}-{last} '{kind}' overlaps another, or is not in the text")
+            raise BadInput(f"{place}: the entity {first}-{last} '{kind}' overlaps another or is not there")
         at = last
     return found
 
@@ -144,6 +147,11 @@ def split_words(text: str) -> tuple[list[str], list[int]]:
     """
     found = list(WORD.finditer(text))
     return [match.group() for match in found], [match.start() for match in found]
+
+
+def joined_words(words: list[str]) -> tuple[list[str], list[int]]:
+    """Words, and the first character of each in the text that has a blank between two."""
+    return words, [0, *accumulate(len(word) + 1 for word in words[:-1])]
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:

@@ -1,4 +1,4 @@
-"""Tagging: each word has a tag in IOB2, and the entities that the tags mark are scored (P-Tuning v2, section 4).
+"""Tagging: each word has a tag in IOB2, and the entities that tags mark are scored (P-Tuning v2, section 4).
 
 The classes of a report are the types of entities. Tag 0 is O, tag 2c + 1 begins an entity of type c and tag
 2c + 2 goes on with it. Scores are micro averages over entities, as conlleval's and seqeval's in its default
