@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tailprompt.inputs.words import NO_TAG, cut, encode_sentences
+from tailprompt.inputs.texts import UNLABELLED
+from tailprompt.inputs.words import cut, encode_sentences
 
 SENTENCES = [
     "John lives in Saint-Étienne , near Lyon .".split(),
@@ -63,7 +64,7 @@ def answered(examples):
     """The labels of each sentence's words, in order, from all of its windows."""
     found = {}
     for name, labels in zip(examples.names, examples.labels.tolist(), strict=True):
-        found.setdefault(name, []).extend(label for label in labels if label != NO_TAG)
+        found.setdefault(name, []).extend(label for label in labels if label != UNLABELLED)
     return found
 
 
@@ -76,7 +77,7 @@ def test_pieces_and_labels_are_those_of_word_ids(either):
         theirs = either(words, is_split_into_words=True, split_special_tokens=True)
         expected, before = [], None
         for word in theirs.word_ids():
-            expected.append(NO_TAG if word is None or word == before else tags[word])
+            expected.append(UNLABELLED if word is None or word == before else tags[word])
             before = word
         assert row(examples, number) == (theirs["input_ids"], expected)
 
@@ -89,7 +90,7 @@ def test_a_blank_comes_before_each_word_whatever_the_tokenizer_adds(byte_level):
 def test_a_word_without_pieces_is_answered_at_the_unknown_token(tokenizer):
     tokens, labels = row(encoded(table([["a", "\u200b", "b"]]), tokenizer), 0)
     unknown = tokenizer.unk_token_id
-    assert tokens[2] == unknown and labels == [NO_TAG, 0, 1, 2, NO_TAG]
+    assert tokens[2] == unknown and labels == [UNLABELLED, 0, 1, 2, UNLABELLED]
 
 
 @pytest.mark.parametrize("max_length", [8, 11, 24, 30])

@@ -9,7 +9,7 @@ from seqeval.metrics import f1_score, precision_score, recall_score
 
 from tailprompt.report.bootstrap import times
 from tailprompt.tasks.tagging import TAGGING, entities, tag_names
-from tailprompt.tasks.task import of_group, once, scores, sums, watched
+from tailprompt.tasks.task import Given, of_group, once, scores, sums, watched
 
 TYPES = ["PER", "LOC", "ORG"]
 TAGS = tag_names(TYPES)
@@ -137,23 +137,24 @@ def one_hot(tags, outputs=len(TAGS)):
 def test_windows_of_a_sentence_are_joined_and_only_first_pieces_count():
     labels = np.array([[-100, 1, -100, 2], [-100, -100, 0, -100], [-100, 3, -100, -100]])
     best = np.array([[6, 1, 6, 0], [6, 6, 0, 6], [6, 3, 6, 6]])
-    made = pd.DataFrame(TAGGING.row(one_hot(best), labels, names=["a", "a", "b"]))
-    assert made["id"].tolist() == ["a", "b"]
+    given = Given(labels, ["a", "a", "b"])
+    made = pd.DataFrame(TAGGING.row(one_hot(best), given))
+    assert given.ids == ["a", "b"]
     assert [list(tags) for tags in made["tags"]] == [[1, 2, 0], [3]]
     assert [list(tags) for tags in made["prediction"]] == [[1, 0, 0], [3]]
     assert made["prediction"][0].dtype == np.int16
-    assert watched(TAGGING, one_hot(best), labels, TYPES) == {"f1": pytest.approx(0.5)}
+    assert watched(TAGGING, one_hot(best), given, TYPES) == {"f1": pytest.approx(0.5)}
 
 
 def test_predict_shows_entities_with_their_characters():
     text, words = "Ann  met Bob Ray .", ["Ann", "met", "Bob", "Ray", "."]
     rows = pd.DataFrame({"text": [text], "words": [words], "offsets": [[0, 5, 9, 13, 17]]})
     labels = np.array([[-100, 0, 0, 0, 0, 0, -100]])
-    made = TAGGING.shown(one_hot([[0, 1, 0, 1, 2, 0, 0]]), rows, TYPES, labels)
+    made = TAGGING.shown(one_hot([[0, 1, 0, 1, 2, 0, 0]]), Given(labels, ["a"]), rows, TYPES)
     assert made["entities"] == [
         [
-            {"type": "PER", "start": 0, "end": 3, "text": "Ann"},
-            {"type": "PER", "start": 9, "end": 16, "text": "Bob Ray"},
+            {"type": "PER", "text": "Ann", "start": 0, "end": 3},
+            {"type": "PER", "text": "Bob Ray", "start": 9, "end": 16},
         ]
     ]
     assert made["tags"] == [["B-PER", "O", "B-PER", "I-PER", "O"]]

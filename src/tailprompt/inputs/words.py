@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,15 +17,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from tailprompt.inputs.encode import Examples, build, pack, room
+from tailprompt.inputs.encode import build, pack, room
 from tailprompt.inputs.layouts import LAYOUTS
+from tailprompt.inputs.texts import UNLABELLED, Examples
 from tailprompt.inputs.tokens import Ragged, spans, tokenized
 from tailprompt.model.limits import check_length
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-NO_TAG = -100  # the label of a token that is not the first of a word that its window answers
 OVERLAP = 4  # windows share a quarter of their pieces
 
 
@@ -72,13 +73,14 @@ def encode_sentences(
     texts["text"], words, firsts = joined(short, windows)
     part = build(layout, texts, np.arange(len(windows.sentence)), budget)
     tags = np.concatenate([np.zeros(0, np.int64), *table["tags"]]) if "tags" in table else 0 * short.lengths
-    labels = np.full((len(part.lengths), part.lengths.max(initial=1)), NO_TAG, np.int64)
+    labels = np.full((len(part.lengths), part.lengths.max(initial=1)), UNLABELLED, np.int64)
     at = np.arange(len(labels)).repeat(windows.last - windows.first)
     mine = (words >= windows.begin[at]) & (words < windows.end[at])
     labels[at[mine], len(layout.pieces[0]) + firsts[mine]] = tags[words[mine]]
     part = part._replace(truncated=int((short.lengths < pieces.lengths).sum()))
     names = table["id"].iloc[windows.sentence].tolist()
-    return pack([part], labels, names, tokenizer.pad_token_id, max_length)
+    made = pack([part], labels, names, tokenizer.pad_token_id, max_length)
+    return replace(made, unit="token")
 
 
 def word_pieces(tokenizer: PreTrainedTokenizerBase, words: Sequence[str], kept: Path | None) -> Ragged:

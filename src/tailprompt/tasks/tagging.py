@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from tailprompt.tasks.classification import divide
-from tailprompt.tasks.task import Added, Sums, Task
+from tailprompt.tasks.task import Added, Given, Sums, Task
 
 COUNTS = ("right", "predicted", "gold")
 RELEASED = "_as_released"
@@ -135,53 +135,33 @@ def score(metric: str, summed: Sums) -> np.ndarray:
     return np.where(guess + gold > 0, divide(right, below, empty=0.0), np.nan)
 
 
-def predicted(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict:
-    """The tags of the words of each sentence, and those with the best logit `[windows, tokens, tags]`.
-
-    labels: `[windows, tokens]`, negative where a token is not the first of a word that its window answers.
-    names: the id of each window; without them each window is a sentence.
-    """
-    there = labels >= 0
-    best = logits.argmax(-1).astype(np.int16)
-    starts = beginnings(names, len(labels))
-    cuts = np.append(0, there.sum(1).cumsum())[starts[1:]]
+def predicted(logits: np.ndarray, given: Given) -> dict:
+    """The tags of the words of each sentence, and those with the best logit `[windows, tokens, tags]`."""
+    there = given.labels >= 0  # the first tokens of words that their window answers
+    ends = there.sum(1).cumsum()
+    new = [at for at, name in enumerate(given.names) if at and name != given.names[at - 1]]
+    found = {"tags": given.labels, "prediction": logits.argmax(-1)}
     return {
-        "tags": np.split(labels[there].astype(np.int16), cuts),
-        "prediction": np.split(best[there], cuts),
+        name: np.split(tags[there].astype(np.int16), ends[np.array(new, int) - 1])
+        for name, tags in found.items()
     }
 
 
-def beginnings(names: Sequence[str] | None, windows: int) -> np.ndarray:
-    """The first window of each sentence."""
-    return np.array([at for at in range(windows) if not at or names is None or names[at] != names[at - 1]])
-
-
-def row(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict:
-    """The id of each sentence if it is given, its tags and its predicted tags, as small ids."""
-    ids = {} if names is None else {"id": [names[at] for at in beginnings(names, len(labels))]}
-    return ids | predicted(logits, labels, names)
-
-
 def shown(
-    logits: np.ndarray,
-    rows: pd.DataFrame,
-    classes: Sequence[str],
-    labels: np.ndarray,
-    names: Sequence[str] | None = None,
+    logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]
 ) -> dict[str, list]:
-    """The entities of each row: type, text, first and last character (exclusive), and the tags of its words.
+    """The entities of each row, and the tags of its words.
 
-    rows: have `words`, `text` and `offsets`, the first character of each word in the text.
+    An entity has its type, its text, and its first and last character (exclusive) in the text of the row.
+    rows: have `words`, `text` and `offsets`, the first character of each word.
     """
-    names_of_tags, found, tagged = tag_names(classes), [], []
-    best = predicted(logits, labels, names)["prediction"]
+    names, best, found = tag_names(classes), predicted(logits, given)["prediction"], []
     for tags, words, text, offsets in zip(best, rows["words"], rows["text"], rows["offsets"], strict=True):
         marked = entities([tags])
-        spans = zip(marked.first.tolist(), marked.last.tolist(), marked.type.tolist(), strict=True)
-        ends = [(offsets[a], offsets[b - 1] + len(words[b - 1]), classes[kind]) for a, b, kind in spans]
-        found.append([{"type": kind, "start": a, "end": b, "text": text[a:b]} for a, b, kind in ends])
-        tagged.append([names_of_tags[tag] for tag in tags])
-    return {"entities": found, "tags": tagged}
+        places = zip(marked.first.tolist(), marked.last.tolist(), marked.type.tolist(), strict=True)
+        ends = [(classes[kind], offsets[a], offsets[b - 1] + len(words[b - 1])) for a, b, kind in places]
+        found.append([{"type": kind, "text": text[a:b], "start": a, "end": b} for kind, a, b in ends])
+    return {"entities": found, "tags": [[names[tag] for tag in tags] for tags in best]}
 
 
 TAGGING = Task(
@@ -194,6 +174,8 @@ TAGGING = Task(
     added=added,
     score=score,
     predicted=predicted,
-    row=row,
+    row=predicted,
     shown=shown,
+    unit="token",
+    outputs=tag_names,
 )
