@@ -17,6 +17,7 @@ from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.inputs.words import encode_sentences
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.limits import places
 
 Split = Examples | Images | Features
 
@@ -54,7 +55,7 @@ def encode_rows(
     room = {
         "max_length": told.max_length,
         "positions": backbone.positions,
-        "prompt_length": tuner.length if tuner.name == "soft_prompt" else 0,
+        "prompt_length": places(tuner),
     }
     if "words" in table:
         return encode_sentences(table, backbone.tokenizer, **room, kept=kept)

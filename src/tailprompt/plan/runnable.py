@@ -139,9 +139,9 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
         limits.check(run.tuner, starts=run.start is not None, depth=shape.get("depth"), size=size)
         limits.check_views(run.input.views, run.input.test_zoom, size)
     else:
-        prompt = run.tuner.length if run.tuner.name == "soft_prompt" else 0
-        positions = positions_of(row["family"], shape)
-        limits.check_length(run.input.max_length, positions, prompt, backbone=backbone)
+        positions, depth = positions_of(row["family"], shape), depth_of(shape)
+        told = {"family": row["family"], "depth": depth, "backbone": backbone}
+        limits.check_text(run.tuner, run.input.max_length, positions, **told)
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
@@ -187,6 +187,9 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has the tuner {first.tuner.name}; {run.tuner.name} goes on from {going}")
     if of(run, "length") != of(first, "length"):
         raise BadInput(f"{place} has prompts of another length")
+    for key in ("layers", "rank"):
+        if of(run, key) != of(first, key):
+            raise BadInput(f"{place} has {key} {of(first, key)}, not {of(run, key)}; they must be alike")
     if of(run, "prompt_scale") != of(first, "prompt_scale"):
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and prompt_scale must be alike")
     chain = [start, *starts_of(config, start)]
@@ -235,6 +238,11 @@ def stated_shape(file: Path) -> dict:
         return keyed(stated.get("model_args", stated), file)
     except BadInput:
         return {}
+
+
+def depth_of(shape: dict) -> int | None:
+    """The layers of a backbone for texts, of a T5 those of its encoder; None if not known yet."""
+    return shape.get("num_hidden_layers", shape.get("num_layers"))
 
 
 def positions_of(family: str, shape: dict) -> float:
