@@ -121,7 +121,8 @@ def test_a_run_scores_each_option_by_itself_and_never_one_that_a_row_lacks(tmp_p
 @pytest.mark.parametrize("picked", [False, True], ids=["grouped", "picked"])
 def test_a_run_on_grouped_rows_is_scored_by_question(tmp_path, picked):
     table = grouped() if picked else grouped().drop(columns=["option", "answers"])
-    folder, about = trained(tmp_path, table, ["False", "True"], select="f1")
+    tuner = "frozen" if picked else "full"
+    folder, about = trained(tmp_path, table, ["False", "True"], select="f1", tuner=tuner)
     found = scores_of(folder, about)
     metrics = {"accuracy", "exact", "f1"}
     assert {*found.metric} == metrics and all(0 <= of(found, name) <= 1 for name in metrics)

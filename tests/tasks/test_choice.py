@@ -19,8 +19,14 @@ draws = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def added(task, found):
-    """What examples add, of their labels and answers; where a question has several rows, it has one here."""
+    """What examples add, of their labels and answers.
+
+    Of tagging, each is a sentence of one entity; where a question has several rows, it has one here.
+    """
     gold, guess = np.array(found).T
+    if task.gold == "tags":
+        tags, prediction = ([[2 * kind + 1] for kind in kinds] for kinds in (gold, guess))
+        return task.added(pd.DataFrame({"tags": tags, "prediction": prediction}), REPORT)
     if task.gold == "answers":
         texts = {"prediction": guess.astype(str), "answers": [[str(n)] if n else [] for n in gold]}
         return task.added(pd.DataFrame(texts), REPORT)

@@ -18,7 +18,9 @@ from tailprompt.inputs.options import encode_options
 from tailprompt.inputs.passages import encode_questions
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
+from tailprompt.inputs.words import encode_sentences
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.limits import places
 
 Split = Examples | Images | Features
 GROUPED = ("group", "option", "answers")  # columns by which tasks score a question's options together
@@ -49,20 +51,18 @@ def encode_rows(
     words: dict[str, str] | None = None,
     kept: Path | None = None,
 ) -> Examples:
-    """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
+    """The rows of a table (id, text, label, perhaps pair or choices; or id, words, tags) as token ids.
 
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
     """
     told, tuner = run.input, run.tuner
-    shared = {
-        "positions": backbone.positions,
-        "prompt_length": tuner.length if tuner.name == "soft_prompt" else 0,
-        "kept": kept,
-    }
+    limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}
+    if "words" in table:
+        return encode_sentences(table, backbone.tokenizer, max_length=told.max_length, **limits)
     if told.name == "windows":
-        return encode_questions(table, backbone.tokenizer, **values(told), **shared)
+        return encode_questions(table, backbone.tokenizer, **values(told), **limits)
     if told.name == "options":
-        return encode_options(table, backbone.tokenizer, most=len(words), **values(told), **shared)
+        return encode_options(table, backbone.tokenizer, most=len(words), **values(told), **limits)
     examples = encode(
         table,
         backbone.tokenizer,
@@ -71,7 +71,7 @@ def encode_rows(
         language=getattr(told, "language", None),
         words=words,
         max_length=told.max_length,
-        **shared,
+        **limits,
     )
     grouped = [column for column in GROUPED if column in table]
     return replace(examples, aligned=table[grouped]) if grouped else examples
@@ -128,4 +128,5 @@ def word_texts(table: pd.DataFrame, backbone: Backbone | VisionBackbone, run: Ru
     """Token ids of the training texts, where a soft prompt begins with words of them."""
     if run.tuner.name != "soft_prompt" or run.tuner.init != "task_words":
         return []
-    return tokenize(backbone.tokenizer, table["text"].tolist())
+    texts = table["words"].map(" ".join) if "words" in table else table["text"]
+    return tokenize(backbone.tokenizer, texts.tolist())

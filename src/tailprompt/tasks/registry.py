@@ -9,6 +9,7 @@ from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.grouped import GROUPED, PICKED
 from tailprompt.tasks.spans import SPANS
+from tailprompt.tasks.tagging import TAGGING
 from tailprompt.tasks.task import Task
 
 
@@ -34,6 +35,7 @@ TASKS = {
     "choice": CHOICE,
     "picked": PICKED,
     "grouped": GROUPED,
+    "tagging": TAGGING,
     "spans": SPANS,
     "classification": CLASSIFICATION,
-}  # classification comes last, as rows of the others have labels too; those of picked have groups and answers
+}  # classification comes last, as rows of others have labels too; picked first of those with groups or answers

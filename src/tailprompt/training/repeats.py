@@ -47,4 +47,5 @@ def vectors_of(model: Model, examples: Split, precision: str) -> Features:
         names=examples.names,
         truncated=examples.truncated,
         options=getattr(examples, "options", None),
+        aligned=getattr(examples, "aligned", None),
     )
