@@ -6,7 +6,6 @@ The code is tasks/superglue/dataset.py. BoolQ, CB and RTE are tables as they are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -30,8 +29,11 @@ from tailprompt.errors import BadInput
 HIGHLIGHT, PLACEHOLDER = "@highlight\n", "@placeholder"  # of ReCoRD
 
 
-def load(paths: dict[str, Path], row: dict, *, read: Callable) -> pd.DataFrame:
-    """The rows that `read` makes of each object of JSON Lines, by split; raises BadInput for another form."""
+def load_superglue(paths: dict[str, Path], row: dict, *, read: Callable) -> pd.DataFrame:
+    """The rows that `read` makes of each object of JSON Lines, by split.
+
+    Raises BadInput for an object of another form.
+    """
     rows = []
     for split, path in paths.items():
         for number, found in json_objects(path):
@@ -107,6 +109,3 @@ def truth(label) -> str:
     if label not in (0, 1):
         raise ValueError(f"label {label!r} is not true or false")
     return str(bool(label))
-
-
-LOADERS = {read.__name__: partial(load, read=read) for read in (wic, wsc, copa, multirc, record)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +40,7 @@ from tailprompt.data.sentences import ENTITIES, load_roles, load_tags
 from tailprompt.data.splits import cut, stratified, together
 from tailprompt.data.squad import CLASSES as KINDS
 from tailprompt.data.squad import load_squad
-from tailprompt.data.superglue import LOADERS as SUPERGLUE
+from tailprompt.data.superglue import copa, load_superglue, multirc, record, wic, wsc
 from tailprompt.data.unlabelled import (
     load_next_sentence_choice,
     load_next_sentence_pair,
@@ -254,6 +255,10 @@ LOADERS = {
     "next_sentence_choice": load_next_sentence_choice,
     "pseudo_label": load_pseudo_label,
     "unified_choice": load_unified_choice,
+    "wic": partial(load_superglue, read=wic),
+    "wsc": partial(load_superglue, read=wsc),
+    "copa": partial(load_superglue, read=copa),
+    "multirc": partial(load_superglue, read=multirc),
+    "record": partial(load_superglue, read=record),
     "squad": load_squad,
-    **SUPERGLUE,
 }
