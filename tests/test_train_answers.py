@@ -1,4 +1,4 @@
-"""Runs on questions with passages, on options that are sequences of their own, and on grouped rows; and predict."""
+"""Runs on questions with passages, on options as sequences of their own and on grouped rows; predict."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def grouped():
             for option, label in (("river", 1), ("hill", n % 2), ("sea", 0)):
                 row = {"id": f"{split}-{n}-{option}", "split": split, "label": label, "group": f"{split}-{n}"}
                 right = ["river", "hill"] if n % 2 else ["river"]
-                rows.append(row | {"text": f"passage {n}", "pair": f"who {option}", "option": option, "answers": right})
+                rows.append(
+                    row
+                    | {"text": f"passage {n}", "pair": f"who {option}", "option": option, "answers": right}
+                )
     return pd.DataFrame(rows)
 
 
@@ -94,11 +97,16 @@ def test_predict_writes_the_answers_that_the_run_gave_and_where_they_stand(answe
     folder, _ = answering
     rows = questions().query("split == 'test'")[["id", "text", "pair"]]
     rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
-    predict.predict_file(folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu")
+    predict.predict_file(
+        folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu"
+    )
     made = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
     kept = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
     assert made["answer"].tolist() == kept["prediction"].tolist()
-    assert made["answer_start"].tolist() == kept["start"].tolist() and made["answer_end"].tolist() == kept["end"].tolist()
+    assert (
+        made["answer_start"].tolist() == kept["start"].tolist()
+        and made["answer_end"].tolist() == kept["end"].tolist()
+    )
     assert made["id"].tolist() == rows["id"].tolist()
 
 
@@ -112,7 +120,9 @@ def test_a_run_scores_each_option_by_itself_and_never_one_that_a_row_lacks(tmp_p
     assert 0 <= of(scores_of(folder, about), "accuracy") <= 1
     rows = options().query("split == 'test'")[["text", "choices"]]
     rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
-    predict.predict_file(folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu")
+    predict.predict_file(
+        folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu"
+    )
     made = pd.read_csv(tmp_path / "out.csv")
     test = written[written.split == "test"]
     assert made["prediction"].tolist() == ["ABC"[label] for label in test["prediction"]]

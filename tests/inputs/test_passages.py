@@ -31,12 +31,22 @@ def byte_level():
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=sorted(alphabet), show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=special, initial_alphabet=sorted(alphabet), show_progress=False
+    )
     tokenizer.train_from_iterator(TEXTS, trainer)
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
-    marks = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), special, strict=True))
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False
+    )
+    marks = dict(
+        zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), special, strict=True)
+    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, cls_token="<s>", sep_token="</s>", **marks, model_input_names=["input_ids", "attention_mask"]
+        tokenizer_object=tokenizer,
+        cls_token="<s>",
+        sep_token="</s>",
+        **marks,
+        model_input_names=["input_ids", "attention_mask"],
     )
 
 
@@ -49,7 +59,10 @@ def table(number=40):
     """Questions on passages of up to 60 words, with answers of a few words or none, some of them twice."""
     draw, rows = random.Random(0), []
     words = [word for text in TEXTS for word in text.split()]
-    passages = [draw.choice(["", " "]) + " ".join(draw.choices(words, k=draw.randint(1, 60))) for _ in range(number // 2)]
+    passages = [
+        draw.choice(["", " "]) + " ".join(draw.choices(words, k=draw.randint(1, 60)))
+        for _ in range(number // 2)
+    ]
     for n in range(number):
         passage, starts, answers = draw.choice(passages), [], []
         for _ in range(draw.choice([0, 1, 2])):
@@ -57,7 +70,16 @@ def table(number=40):
             answer = passage[begin : begin + draw.randint(1, 12)]
             if answer.strip() == answer:
                 starts, answers = [*starts, begin], [*answers, answer]
-        rows.append({"id": f"q{n}", "text": "what is " + " ".join(draw.choices(words, k=draw.randint(1, 5))), "pair": passage, "answers": answers, "starts": starts, "label": 0})
+        rows.append(
+            {
+                "id": f"q{n}",
+                "text": "what is " + " ".join(draw.choices(words, k=draw.randint(1, 5))),
+                "pair": passage,
+                "answers": answers,
+                "starts": starts,
+                "label": 0,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -67,10 +89,10 @@ def encoded(rows, tokenizer, *, max_length=48, stride=8, **changes):
 
 
 def theirs(rows, tokenizer, *, max_length=48, stride=8):
-    """What the released code does by transformers: overflowing tokens, offsets, and labels found by walking."""
+    """What the released code has of transformers: overflowing tokens, offsets; labels found by walking."""
     made = tokenizer(
-        rows["text"].tolist(), rows["pair"].tolist(), truncation="only_second", max_length=max_length, stride=stride,
-        return_overflowing_tokens=True, return_offsets_mapping=True, split_special_tokens=True,
+        rows["text"].tolist(), rows["pair"].tolist(), truncation="only_second",
+        max_length=max_length, stride=stride, return_overflowing_tokens=True, return_offsets_mapping=True, split_special_tokens=True,
     )  # fmt: skip
     labels = []
     for window, offsets in enumerate(made["offset_mapping"]):
@@ -165,17 +187,30 @@ def test_a_tokenizer_without_offsets_is_refused(tokenizer):
 
 def asked():
     choices = [["one cat", "two"], ["a dog ran far", "x", "no"]]
-    return pd.DataFrame({"id": ["a", "b"], "text": ["it was because", "so"], "choices": choices, "label": [1, 2]})
+    return pd.DataFrame(
+        {"id": ["a", "b"], "text": ["it was because", "so"], "choices": choices, "label": [1, 2]}
+    )
 
 
 def test_each_option_is_a_sequence_of_its_own(tokenizer):
     ours = encode_options(asked(), tokenizer, most=3, max_length=32, positions=512)
     inputs, labels = ours.batch(torch.tensor([1, 0]))
     assert len(ours) == 2 and labels.tolist() == [2, 1] and inputs["options"].tolist() == [3, 2]
-    for place, (text, option) in enumerate([("so", "a dog ran far"), ("so", "x"), ("so", "no"), ("it was because", "one cat"), ("it was because", "two")]):
+    for place, (text, option) in enumerate(
+        [
+            ("so", "a dog ran far"),
+            ("so", "x"),
+            ("so", "no"),
+            ("it was because", "one cat"),
+            ("it was because", "two"),
+        ]
+    ):
         ids, mask = inputs["input_ids"][place], inputs["attention_mask"][place].bool()
         assert ids[mask].tolist() == tokenizer(text, option)["input_ids"]
-    assert ours.lengths.tolist() == [len(tokenizer(*each)["input_ids"]) for each in (("it was because", "one cat"), ("so", "a dog ran far"))]
+    assert ours.lengths.tolist() == [
+        len(tokenizer(*each)["input_ids"])
+        for each in (("it was because", "one cat"), ("so", "a dog ran far"))
+    ]
 
 
 def test_a_pair_stands_before_its_options(tokenizer):

@@ -244,7 +244,8 @@ def test_a_run_that_would_not_see_a_pair_or_its_options_is_refused(method, colum
 
 
 @pytest.mark.parametrize(
-    "method, columns", [("cls-tanh", {"pair": "p"}), ("cls-tanh", {"choices": "c"}), ("ft", {"choices": "c"}), ("ft", {})]
+    "method, columns",
+    [("cls-tanh", {"pair": "p"}), ("cls-tanh", {"choices": "c"}), ("ft", {"choices": "c"}), ("ft", {})],
 )
 def test_a_run_that_sees_all_of_a_text_is_not(method, columns):
     assert checked(method, **columns)

@@ -1,4 +1,4 @@
-"""Grouped rows and spans: scores equal the official definitions, and post-processing finds the best answer."""
+"""Grouped rows and spans: scores equal the official definitions, and the best answer is found."""
 
 import random
 import re
@@ -16,7 +16,23 @@ from tailprompt.tasks.spans import SPANS
 from tailprompt.tasks.task import Given, examples, once, scores, sums, value
 from tailprompt.tasks.texts import exact, normalized, overlap
 
-WORDS = ["The", "a", "an", "an.", "Émile's", "IX-th", "under_score", "9", "ninth", "theatre", "—", "it,", "(of)", "“x”", "US$"]
+WORDS = [
+    "The",
+    "a",
+    "an",
+    "an.",
+    "Émile's",
+    "IX-th",
+    "under_score",
+    "9",
+    "ninth",
+    "theatre",
+    "—",
+    "it,",
+    "(of)",
+    "“x”",
+    "US$",
+]
 BLANKS = [" ", "  ", "\n", "\u00a0", "\t"]
 
 
@@ -77,7 +93,12 @@ def test_known_normal_forms_are_squads():
 def questions(draw, number):
     """Rows of questions with one to five options, in no order."""
     rows = [
-        {"group": f"q{n}", "label": draw.randint(0, 1), "prediction": draw.randint(0, 1), "pick": draw.gauss(0, 1)}
+        {
+            "group": f"q{n}",
+            "label": draw.randint(0, 1),
+            "prediction": draw.randint(0, 1),
+            "pick": draw.gauss(0, 1),
+        }
         for n in range(number)
         for _ in range(draw.randint(1, 5))
     ]
@@ -86,7 +107,7 @@ def questions(draw, number):
 
 
 def multirc(rows):
-    """F1a and EM of MultiRC: binary F1 over all options; a question counts if its every option is as it should."""
+    """F1a and EM of MultiRC: binary F1 over all options; questions whose every option is as it should be."""
     both = sum(a == b == 1 for a, b in zip(rows.label, rows.prediction, strict=True))
     precision, recall = both / max(1, rows.prediction.sum()), both / max(1, rows.label.sum())
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
@@ -100,7 +121,11 @@ def test_f1a_and_exact_match_are_multircs_on_1000_random_sets():
         rows = questions(draw, draw.randint(2, 8))
         if not (rows.label.sum() + rows.prediction.sum()):
             continue
-        found = {metric: number for metric, group, number in scores(GROUPED, rows, {"classes": ["0", "1"]}, {}) if group == "all"}
+        found = {
+            metric: number
+            for metric, group, number in scores(GROUPED, rows, {"classes": ["0", "1"]}, {})
+            if group == "all"
+        }
         assert found == pytest.approx(multirc(rows))
 
 
@@ -117,7 +142,10 @@ def test_exact_match_and_f1_of_the_picked_entity_are_records_on_1000_random_sets
     draw = random.Random(2)
     for _ in range(1000):
         rows = questions(draw, draw.randint(1, 5))
-        right = {group: [phrase(draw, 3) + "entity" for _ in range(draw.randint(1, 2))] for group in set(rows.group)}
+        right = {
+            group: [phrase(draw, 3) + "entity" for _ in range(draw.randint(1, 2))]
+            for group in set(rows.group)
+        }
         rows["answers"] = rows.group.map(right)
         rows["option"] = [draw.choice([phrase(draw, 3) + "x", *golds]) for golds in rows.answers]
         logits = np.stack([np.zeros(len(rows)), rows.pick], 1)
@@ -134,7 +162,13 @@ def test_a_question_is_one_example_and_resampled_as_a_whole():
     assert examples(added) == 6
     times = np.array([2, 0, 1, 0, 3, 1])
     order = [f"q{n}" for n in range(6)]
-    drawn = pd.concat([rows[rows.group == name].assign(group=f"{name}-{copy}") for name, n in zip(order, times, strict=True) for copy in range(n)])
+    drawn = pd.concat(
+        [
+            rows[rows.group == name].assign(group=f"{name}-{copy}")
+            for name, n in zip(order, times, strict=True)
+            for copy in range(n)
+        ]
+    )
     for metric, theirs in multirc(drawn).items():
         assert value(GROUPED, f"{metric}/all", sums(added, times), {}) == pytest.approx(theirs)
 
@@ -161,14 +195,21 @@ def aligned(windows, *, passages=(PASSAGE,), answers=((),), n_best=20, longest=3
         at, words = windows[window]
         return at, *np.array([places[word] for word in words]).reshape(-1, 2).T
 
-    return SimpleNamespace(n_best=n_best, longest=longest, threshold=threshold, passages=passages, answers=answers, characters=characters)
+    return SimpleNamespace(
+        n_best=n_best,
+        longest=longest,
+        threshold=threshold,
+        passages=passages,
+        answers=answers,
+        characters=characters,
+    )
 
 
 def logits(*windows, tokens=8):
     """Logits of windows from {token: (first, last)}; -5 where nothing is told."""
     values = np.full((len(windows), tokens, 2), -5.0)
-    for window, told in zip(values, windows, strict=True):
-        for token, pair in told.items():
+    for window, given in zip(values, windows, strict=True):
+        for token, pair in given.items():
             window[token] = pair
     return values
 
@@ -180,7 +221,11 @@ def answered(values, how, names=("a",)):
 def test_the_best_pair_of_first_and_last_token_is_the_answer():
     how = aligned([(3, [0, 1, 2, 3, 4])], threshold=None)  # [CLS] ? [SEP] passage [SEP] is nine tokens
     made = answered(logits({5: (4, 0), 6: (1, 1), 7: (0, 3)}, tokens=9), how)
-    assert (made["prediction"], made["start"].tolist(), made["end"].tolist()) == (["the first program"], [10], [27])
+    assert (made["prediction"], made["start"].tolist(), made["end"].tolist()) == (
+        ["the first program"],
+        [10],
+        [27],
+    )
     assert made["score"] == [7.0] and made["none"].tolist() == [-17.0]
 
 
@@ -196,7 +241,10 @@ def test_an_answer_does_not_end_before_it_begins_nor_lie_in_the_question_nor_is_
 
 def test_only_the_best_first_and_last_tokens_of_a_whole_window_are_combined():
     values = logits({0: (9, 9), 4: (3, 3), 5: (2, 2)}, tokens=9)
-    found = [answered(values, aligned([(3, [0, 1, 2, 3, 4])], threshold=None, n_best=n))["prediction"] for n in (1, 2)]
+    found = [
+        answered(values, aligned([(3, [0, 1, 2, 3, 4])], threshold=None, n_best=n))["prediction"]
+        for n in (1, 2)
+    ]
     assert found == [[""], ["wrote"]]  # the best alone is no word of the passage
 
 
@@ -224,16 +272,24 @@ def test_a_passage_without_words_in_a_window_has_no_answer():
 
 
 def test_scores_are_means_over_questions_with_and_without_an_answer():
-    rows = pd.DataFrame({"prediction": ["the cat", "dog", "", "x"], "answers": [["cat"], ["a dog ran"], [], []]})
-    found = {(metric, group): number for metric, group, number in scores(SPANS, rows, {"classes": spans.KINDS}, {})}
+    rows = pd.DataFrame(
+        {"prediction": ["the cat", "dog", "", "x"], "answers": [["cat"], ["a dog ran"], [], []]}
+    )
+    found = {
+        (metric, group): number for metric, group, number in scores(SPANS, rows, {"classes": spans.KINDS}, {})
+    }
     assert found["exact", "all"] == 0.5 and found["f1", "all"] == pytest.approx((1 + 2 / 3 + 1 + 0) / 4)
-    assert found["f1", "class:answerable"] == pytest.approx(5 / 6) and found["f1", "class:unanswerable"] == 0.5
+    assert (
+        found["f1", "class:answerable"] == pytest.approx(5 / 6) and found["f1", "class:unanswerable"] == 0.5
+    )
 
 
 def test_totals_over_1000_random_questions_are_the_official_ones():
     draw = random.Random(4)
     answers = [[phrase(draw) + "w" for _ in range(draw.randint(0, 3))] for _ in range(1000)]
-    rows = pd.DataFrame({"prediction": [draw.choice([phrase(draw), *golds]) for golds in answers], "answers": answers})
+    rows = pd.DataFrame(
+        {"prediction": [draw.choice([phrase(draw), *golds]) for golds in answers], "answers": answers}
+    )
     theirs = np.mean([official(*each) for each in zip(rows.prediction, answers, strict=True)], axis=0)
     summed = once(SPANS.added(rows, {"classes": spans.KINDS}))
     assert [float(SPANS.score(name, summed)) for name in ("exact", "f1")] == pytest.approx(theirs)

@@ -61,7 +61,9 @@ def test_a_score_of_weighted_sums_is_that_of_the_examples_repeated(task, found, 
     for name in task.metrics:
         ours = value(task, f"{name}/all", sums(added(task, found), times), {})
         theirs = float(value(task, f"{name}/all", once(added(task, repeated)), {}))
-        assert ours == pytest.approx(theirs, nan_ok=True)  # F1 of options of which none is right, or said to be
+        assert ours == pytest.approx(
+            theirs, nan_ok=True
+        )  # F1 of options of which none is right, or said to be
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)

@@ -13,8 +13,10 @@ from tailprompt.errors import BadInput, few, known
 
 
 def types(table: pd.DataFrame, name: str) -> None:
-    """Texts, second texts, labels, ids and groups are strings, and the options of a row are a list of strings."""
-    kinds = dict.fromkeys(("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str)))
+    """Texts, second texts, labels, ids and groups are strings; the options of a row are a list of those."""
+    kinds = dict.fromkeys(
+        ("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str))
+    )
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
         if column in table:
             other = ~table[column].map(fits).astype(bool)

@@ -4,8 +4,11 @@ Its columns are id, split, label (class id), and either text, perhaps with pair 
 the place of the right one), or image (its row in the decoded array). Sentences have words and tags (tag ids)
 instead, and of semantic roles predicate (the number of the verb) and pair (the verb).
 
-A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
-missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
+Options that are rows of their own have group (their question) and perhaps option and answers (texts); a
+question with a passage (pair) has answers and starts, their places in it, and is answerable or not by label.
+
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of
+each row. `load` checks them, makes missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
 """
 
 from __future__ import annotations
@@ -181,10 +184,10 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
         return table
     seed = row.get("split_seed", 0)
     if TOGETHER in table or GROUP in table:
-        return together(table, row["name"], by=TOGETHER if TOGETHER in table else GROUP, shares=shares, seed=seed)
-    return stratified(
-        table, row["name"], shares=shares, seed=seed, alone=row.get("singletons", "refuse")
-    )
+        return together(
+            table, row["name"], by=TOGETHER if TOGETHER in table else GROUP, shares=shares, seed=seed
+        )
+    return stratified(table, row["name"], shares=shares, seed=seed, alone=row.get("singletons", "refuse"))
 
 
 def in_order(labels: pd.Series) -> list[str]:

@@ -1,4 +1,4 @@
-"""Questions with options, each option a sequence of its own (P-Tuning v2's COPA: model/multiple_choice.py)."""
+"""Questions with options, each option a sequence of its own (code of P-Tuning v2: multiple_choice.py)."""
 
 from __future__ import annotations
 

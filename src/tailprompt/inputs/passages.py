@@ -1,4 +1,4 @@
-"""Questions with a passage each, of which a long one is read in windows (P-Tuning v2's tasks/qa/dataset.py)."""
+"""Questions with a passage each; a long one is read in windows (code of P-Tuning v2: qa/dataset.py)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def cut(
     layout: Layout,
     questions: Ragged,
 ) -> Windows:
-    """The windows of passages: each begins `left - stride` tokens after the one before, to the passage's end."""
+    """The windows of passages: each begins `left - stride` tokens after the one before it."""
     steps = left - stride
     counts = 1 + np.maximum(0, -(-(lengths - left) // steps))
     row = np.arange(len(lengths)).repeat(counts)

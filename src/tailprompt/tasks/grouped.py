@@ -107,7 +107,7 @@ PICK = ("pick", "exact", "overlap")
 
 
 def picks(logits: np.ndarray, given: Given) -> dict:
-    """Label and prediction of each row; how much more it is right than wrong; and what picking it would score.
+    """Label and prediction of each row, how much more it is right than wrong, what picking it would score.
 
     Exact match and F1 are those of the option's text with the right answers of its question.
     """
@@ -134,7 +134,7 @@ def picked(rows: pd.DataFrame, report: Mapping) -> Added:
 
 
 def picked_score(metric: str, summed: Sums) -> np.ndarray:
-    """Means over questions of exact match and F1 (Zhang et al. 2018), and of picks that are labelled right."""
+    """Means over questions of exact match, F1 (Zhang et al. 2018), and of picks that are labelled right."""
     above = summed[{"f1": "overlap", "exact": "exact", "accuracy": "agreed"}[metric]]
     return divide(above.sum(-1), summed["questions"].sum(-1), empty=np.nan)
 

@@ -38,4 +38,4 @@ TASKS = {
     "tagging": TAGGING,
     "spans": SPANS,
     "classification": CLASSIFICATION,
-}  # classification comes last, as rows of others have labels too; picked first of those with groups or answers
+}  # classification comes last, as rows of others have labels too; those of picked also groups and answers

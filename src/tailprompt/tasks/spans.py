@@ -66,9 +66,7 @@ def best(logits: np.ndarray, windows: Sequence[int], aligned: Aligned) -> Found:
     return Found(*found, none)
 
 
-def pairs(
-    first: np.ndarray, last: np.ndarray, at: int, aligned: Aligned
-) -> Iterator[tuple[float, int, int]]:
+def pairs(first: np.ndarray, last: np.ndarray, at: int, aligned: Aligned) -> Iterator[tuple[float, int, int]]:
     """(score, first token, last token) of the possible answers in a window, the best first.
 
     at: where its passage begins, before the last token. Those outside of it are among the best that are
