@@ -35,7 +35,10 @@ MULTIRC = {
 }
 RECORD = {
     "idx": 5,
-    "passage": {"text": "Ada met Bo.\n@highlight\nBo left", "entities": [{"start": a, "end": b} for a, b in ((0, 2), (8, 9), (23, 24))]},
+    "passage": {
+        "text": "Ada met Bo.\n@highlight\nBo left",
+        "entities": [{"start": a, "end": b} for a, b in ((0, 2), (8, 9), (23, 24))],
+    },
     "qas": [{"query": "@placeholder left", "idx": 8, "answers": [{"start": 8, "end": 9, "text": "Bo"}]}],
 }  # fmt: skip
 

@@ -92,7 +92,8 @@ def theirs(rows, tokenizer, *, max_length=48, stride=8):
     """What the released code has of transformers: overflowing tokens, offsets; labels found by walking."""
     made = tokenizer(
         rows["text"].tolist(), rows["pair"].tolist(), truncation="only_second",
-        max_length=max_length, stride=stride, return_overflowing_tokens=True, return_offsets_mapping=True, split_special_tokens=True,
+        max_length=max_length, stride=stride, return_overflowing_tokens=True,
+        return_offsets_mapping=True, split_special_tokens=True,
     )  # fmt: skip
     labels = []
     for window, offsets in enumerate(made["offset_mapping"]):
