@@ -65,7 +65,8 @@ def trained(root, table, classes, **changes):
     row = {"title": "Toy", "language": "en", "threshold": None}
     about = report.describe(table, classes, row, dataset="toy", task=told(table), sources={})
     write_json(path.with_suffix(".json"), about)
-    return toy.run(root, "", keep=True, **changes), path.with_suffix(".json")
+    kept = {"keep": True} if changes.get("tuner", "full") in ("full", "frozen") else {}
+    return toy.run(root, "", **kept, **changes), path.with_suffix(".json")
 
 
 def of(found, metric, split="test", group="all"):
@@ -140,3 +141,13 @@ def test_a_run_on_grouped_rows_is_scored_by_question(tmp_path, picked):
     assert {"accuracy", "f1"} <= {*curve.columns}
     kept = [of(found, name, "dev") for name in ("accuracy", "f1")]
     assert any(kept == pytest.approx([row.accuracy, row.f1]) for row in curve.itertuples())
+
+
+@pytest.mark.parametrize("tuner", ["prefix", "lora", "soft_prompt"])
+@pytest.mark.parametrize("asks", ["options", "windows"])
+def test_other_tuners_learn_from_passages_and_options(tmp_path, tuner, asks):
+    made = (questions(), ["answerable", "unanswerable"]) if asks == "windows" else (options(), list("ABC"))
+    told = {**WINDOWS, "stride": 4} if asks == "windows" else {"input": "options", "select": "accuracy"}
+    length = {} if tuner == "lora" else {"length": 3}
+    folder, about = trained(tmp_path, *made, **{**told, **length}, tuner=tuner)
+    assert 0 <= of(scores_of(folder, about), "exact" if asks == "windows" else "accuracy") <= 1
