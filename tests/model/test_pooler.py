@@ -1,4 +1,4 @@
-"""The head that reads the backbone's pooler, and a soft prompt before plain input, behind which it may read."""
+"""The head that reads the pooler, and heads that learn behind a soft prompt before plain input."""
 
 import pytest
 import torch

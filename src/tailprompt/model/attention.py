@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, cat, nn
 from torch.nn import functional as F
 
+from tailprompt.model import fewer_kernels
+
 Tokens = Float[Tensor, "batch tokens width"]
 Heads = Float[Tensor, "batch heads tokens size"]
 Longer = Float[Tensor, "batch heads longer size"]
@@ -86,15 +88,14 @@ def prefixed(
 
     prefix: of every layer, None for those without. A prefix is never masked, and a T5 adds no bias to it.
     """
-    from transformers import AttentionInterface
-
     pair = None if prefix is None else prefix[layer.layer_idx]
     if pair is not None:
         length = pair[0].shape[2]
         key, value = behind(pair, key, value)
         attention_mask, position_bias = widened(attention_mask, length), widened(position_bias, length)
-    given = {} if position_bias is None else {"position_bias": position_bias}
-    return AttentionInterface()["sdpa"](layer, query, key, value, attention_mask, **given, **options)
+    return fewer_kernels.attend(
+        layer, query, key, value, attention_mask, position_bias=position_bias, **options
+    )
 
 
 def widened(mask: Scores | None, length: int) -> Tensor | None:

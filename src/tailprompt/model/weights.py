@@ -123,7 +123,13 @@ def tuner_of(name: str, model: Model) -> str:
 
 @torch.no_grad()
 def load_adapter(model: Model, folder: Path) -> None:
-    """Load a soft prompt in peft's format; raises BadInput unless the model takes a prompt of its shape."""
+    """Load a soft prompt or a prefix in peft's format.
+
+    Raises BadInput unless the model takes one of its shape.
+    """
+    if getattr(model.body, "prefix", None) is not None:
+        load_prefix(model, folder)
+        return
     own = model.body.prompts
     if own is None or model.body.reads == "image":
         raise BadInput(
@@ -134,6 +140,19 @@ def load_adapter(model: Model, folder: Path) -> None:
         given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (prompt, own))
         raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set length, or the backbone")
     own.copy_(prompt / model.body.scale)
+
+
+def load_prefix(model: Model, folder: Path) -> None:
+    """Load a prefix in peft's format; raises BadInput unless the model takes one of its shape."""
+    prefix, given = model.body.prefix, adapter.read(folder, tuner="prefix")
+    prefix.fold()
+    own = adapter.rows(prefix.keys, prefix.values)
+    if given.shape != own.shape:
+        there, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (given, own))
+        raise BadInput(f"{folder} has a prefix of {there}, not {wanted}; set length, layers, or the backbone")
+    keys, values = adapter.keys_and_values(given, len(prefix.keys))
+    prefix.keys.copy_(keys)
+    prefix.values.copy_(values)
 
 
 def tuned(run: Path) -> bool:

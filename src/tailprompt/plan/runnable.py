@@ -16,7 +16,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
-from tailprompt.model.adapter_config import stated
+from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
@@ -182,7 +182,8 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(run) != loaded(first):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    if run.input.reads == "image" and first.tuner.name not in run.tuner.goes_on:
+    alone = {"prefix", "lora"} & {run.tuner.name, first.tuner.name}
+    if (alone or run.input.reads == "image") and first.tuner.name not in run.tuner.goes_on:
         going = known(run.tuner.goes_on)
         raise BadInput(f"{place} has the tuner {first.tuner.name}; {run.tuner.name} goes on from {going}")
     if of(run, "length") != of(first, "length"):
@@ -216,10 +217,11 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
 
     The widths are compared if both are stated.
     """
-    if run.tuner.name != "soft_prompt":
-        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
+    if run.tuner.name not in KINDS:
+        raise BadInput(f"{where} start.folder is for tuner: {' or '.join(KINDS)}, not {run.tuner.name}")
     with said_of(where):
-        stated(folder, length=run.tuner.length, width=shape.get("hidden_size", shape.get("d_model")))
+        width = shape.get("hidden_size", shape.get("d_model"))
+        stated(folder, tuner=run.tuner.name, length=run.tuner.length, width=width)
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
