@@ -6,8 +6,8 @@ import blocks
 import numpy as np
 import pandas as pd
 import pytest
-import toy
 import torch
+import toy
 from conftest import ROW
 from seqeval.metrics import f1_score
 
@@ -18,7 +18,6 @@ from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.plan.points import Point
 from tailprompt.report.tables.scores import scores
-from tailprompt.tasks.tagging import tag_names
 from tailprompt.train import train
 
 NAMES = ["Ann", "Bob", "Eve", "Tom"]
@@ -79,8 +78,10 @@ def test_each_sentence_is_predicted_once_with_a_tag_for_each_word(root, run):
 
 
 def test_scores_are_seqevals_and_training_learns(root, run):
-    names = tag_names(["PER", "LOC"])
-    assert json.loads((root / "data/toy.json").read_text("utf-8"))["classes"] in (["PER", "LOC"], ["LOC", "PER"])
+    assert json.loads((root / "data/toy.json").read_text("utf-8"))["classes"] in (
+        ["PER", "LOC"],
+        ["LOC", "PER"],
+    )
     made = pd.read_parquet(run / "predictions.parquet").query("split == 'test'")
     gold, guess = ([[names[tag] for tag in tags] for tags in made[key]] for key in ("tags", "prediction"))
     written = score.scores_of(run, root / "data/toy.json").query("split == 'test'")
