@@ -4,8 +4,9 @@ Its columns are id, split, label (class id), and either text, perhaps with pair 
 the place of the right one), or image (its row in the decoded array). Sentences have words and tags (tag ids)
 instead, and of semantic roles predicate (the number of the verb) and pair (the verb).
 
-A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
-missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of
+each row. `load` checks them, makes missing splits, numbers the classes and makes the cut. `load_images` does
+so for a listing of decoded images.
 """
 
 from __future__ import annotations

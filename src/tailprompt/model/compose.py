@@ -151,7 +151,7 @@ def spoken(backbone: Backbone | VisionBackbone, run: Run) -> int | None:
 
 
 @torch.no_grad()
-def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
+def rescaled(model: Model, logits: Float[Tensor, "examples *tokens classes"], tau: float) -> Tensor:
     """Logits on the CPU after tau-norm (Kang et al. 2020, Eq. 3)."""
     if not tau:
         return logits

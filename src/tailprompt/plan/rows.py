@@ -126,6 +126,11 @@ def columns_of(row: dict) -> set[str]:
     return {key for part in (row, *files) for key in part.get("columns", {})}
 
 
+def has_tags(row: dict) -> bool:
+    """Whether the words of a data set have tags."""
+    return row.get("loader") in ("tags", "roles")
+
+
 def is_table(row: dict) -> bool:
     """Whether a data set is read from tables, in which only the columns that its row names count."""
     return row.get("loader", "table") == "table"

@@ -11,7 +11,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import dataset_row, form_of, kind_of
+from tailprompt.plan.rows import dataset_row, form_of, has_tags, kind_of
 from tailprompt.plan.starts import starting
 
 NAME = ("@",)  # the place of what follows the @ of a method
@@ -122,7 +122,13 @@ def data_layer(config: dict, row: dict) -> Layer:
     left = {"template": usual.get(template), "max_length": usual.get("max_length")}
     added = {key: value for key, value in left.items() if value is not None and key not in stated}
     elsewhere = {key: ("languages", language, template if key == "template" else key) for key in added}
+    stated |= suiting(row)
     return Layer("data set", place, {"language": language, **added, **stated}, elsewhere=elsewhere)
+
+
+def suiting(row: dict) -> dict:
+    """The input and head of a data set that is not of plain texts, for methods that name none."""
+    return {"input": "plain", "head": "predictor"} if has_tags(row) else {}
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:
