@@ -11,7 +11,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import dataset_row, form_of, has_tags, kind_of
+from tailprompt.plan.rows import dataset_row, form_of, has_passages, has_tags, kind_of
 from tailprompt.plan.starts import starting
 
 NAME = ("@",)  # the place of what follows the @ of a method
@@ -128,7 +128,11 @@ def data_layer(config: dict, row: dict) -> Layer:
 
 def suiting(row: dict) -> dict:
     """The input and head of a data set that is not of plain texts, for methods that name none."""
-    return {"input": "plain", "head": "predictor"} if has_tags(row) else {}
+    if has_tags(row):
+        return {"input": "plain", "head": "predictor"}
+    if has_passages(row):
+        return {"input": "windows", "head": "predictor", "unanswerable": row.get("unanswerable", False)}
+    return {"input": "options"} if form_of(row) == "mcc" else {}
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:
