@@ -21,7 +21,7 @@ from tailprompt.components.heads import Linear, LinearPredictor, NoNorm, Verbali
 from tailprompt.components.inputs import Formatted, Plain
 from tailprompt.components.run import Run
 from tailprompt.components.tuners import Full, SoftPrompt
-from tailprompt.inputs.encode import Examples
+from tailprompt.inputs.texts import Examples
 from tailprompt.model.backbones import Backbone
 from tailprompt.model.compose import Model, compose
 from tailprompt.model.encoder_decoder import EncoderDecoder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -22,6 +23,7 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import Model
 from tailprompt.predict import predict_file
 from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.task import Given
 from tailprompt.train import point_at
 from tailprompt.training.selection import choose_tau, scorer_of
 
@@ -71,7 +73,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
     assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made)["classes"])(
-        torch.tensor(dev[[0, 1, 2]].to_numpy()), torch.tensor(dev.label.to_numpy())
+        torch.tensor(dev[[0, 1, 2]].to_numpy()), Given(dev.label.to_numpy(), ())
     )
 
 
@@ -207,12 +209,12 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
             return torch.zeros(2)
 
     model = Model(torch.nn.Identity(), Head())
-    logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), torch.tensor([1, 0, 1])
+    logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), np.array([1, 0, 1])
     scorer = scorer_of(CLASSIFICATION, ["a", "b"])
     run = run_of(toy.settings("", tau=[0.0, 1.0, 1.2], select="f1"))
-    assert choose_tau(model, logits, labels, run, scorer) == 1.0
+    assert choose_tau(model, logits, Given(labels, ()), run, scorer) == 1.0
     run = run_of(toy.settings("", tau=[0.0, 0.1], select="accuracy"))
-    assert choose_tau(model, logits, labels * 0, run, scorer) == 0.0
+    assert choose_tau(model, logits, Given(labels * 0, ()), run, scorer) == 0.0
 
 
 def test_tau_rescales_what_is_written(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from math import inf
@@ -17,7 +18,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
@@ -35,25 +35,28 @@ from tailprompt.model.weights import file_of, load_trained
 from tailprompt.plan.places import present
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
-from tailprompt.tasks.task import Task
+from tailprompt.tasks.task import Given, Task
 from tailprompt.training.batches import predict
 from tailprompt.training.precision import PRECISIONS
 from tailprompt.training.record import finished
+from tailprompt.training.selection import given
 
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 
 
 def apply(
     run: Path, table: pd.DataFrame, device: torch.device, pixels: Path | None = None
-) -> Float[Tensor, "rows classes"]:
-    """Logits of a run for texts, perhaps with pair or choices, or images; tau and eta as in training.
+) -> Iterator[tuple[pd.DataFrame, Tensor, Given]]:
+    """Rows with logits of a run and what came with them, for texts, perhaps with pair or choices, or images.
 
-    pixels: the array of which the column `image` names the rows.
+    tau and eta are as in training. pixels: the array of which the column `image` names the rows.
     """
     about = record(run)
     told = run_of(about["settings"], whole=False)
     backbone = backbones.load(about["backbone"], device, learns=told.tuner.name == "full")
-    model = compose(backbone, told, words=word_ids(about["classes"], about["words"], backbone, told))
+    task = about["task"]
+    words = word_ids(task.outputs(about["classes"]), about["words"], backbone, told)
+    model = compose(backbone, told, words=words, unit=task.unit)
     load_trained(model, run, tuned=about["tuned"], hint=keeping(about["point"]["method"]))
     model.to(device)
     torch.set_float32_matmul_precision(named(PRECISIONS, told.precision, "precision"))
@@ -66,11 +69,11 @@ def apply(
         device=device,
         training=False,
     )
-    parts = []
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
-        examples = view(table.iloc[at : at + CHUNK])
-        parts.append(predict(model, examples, precision=told.precision))
-    return rescaled(model, torch.cat(parts), about["tau"])
+        rows = table.iloc[at : at + CHUNK]
+        examples = view(rows)
+        logits = predict(model, examples, precision=told.precision)
+        yield rows, rescaled(model, logits, about["tau"]), given(examples)
 
 
 def record(run: Path) -> dict:
@@ -92,11 +95,18 @@ def record(run: Path) -> dict:
 
 
 def with_predictions(
-    task: Task, table: pd.DataFrame, logits: Tensor, examples: pd.DataFrame, classes: list[str]
+    task: Task,
+    table: pd.DataFrame,
+    applied: Iterable[tuple[pd.DataFrame, Tensor, Given]],
+    classes: list[str],
 ) -> pd.DataFrame:
-    """The table's own columns, then what the task shows of each row. examples: what `apply` took."""
-    made = task.shown(logits.float().numpy(), examples, classes)
-    return table.drop(columns=PLACE, errors="ignore").assign(**made)
+    """The table's own columns, then what the task shows of each row. applied: what `apply` yields."""
+    parts = [
+        pd.DataFrame(task.shown(logits.float().numpy(), there, rows, classes))
+        for rows, logits, there in applied
+    ]
+    made = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(task.shown_as))
+    return table.drop(columns=PLACE, errors="ignore").assign(**{name: made[name].to_numpy() for name in made})
 
 
 def predict_file(
@@ -131,9 +141,10 @@ def predict_file(
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
         with seen as pixels, free(device, wanted=wanted) as name:
-            logits = apply(run, examples, torch.device(name), pixels)
+            applied = apply(run, examples, torch.device(name), pixels)
+            made = with_predictions(about["task"], table, applied, about["classes"])
         try:
-            writer(with_predictions(about["task"], table, logits, examples, about["classes"]), temporary)
+            writer(made, temporary)
         except (ValueError, TypeError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 

@@ -47,6 +47,7 @@ from tailprompt.plan.agreement import read_asked
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import TASKS, told
+from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
 from tailprompt.training.fitting import fit_model
 from tailprompt.training.outcome import (
@@ -79,7 +80,8 @@ def train(
     prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
     backbone = backbones.load(asked["backbone"], device, learns=run.tuner.name == "full")
-    model, changed = begun_model(backbone, run, prepared, start)
+    task = TASKS[told(prepared.table)]
+    model, changed = begun_model(backbone, run, prepared, start, task)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
         examples_of,
@@ -97,13 +99,12 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
-    task = TASKS[told(prepared.table)]
     scorer = scorer_of(task, prepared.classes)
     seen = with_vectors(model, splits, run)
     progress = fit_model(
         model,
         seen,
-        prepared.classes,
+        task.outputs(prepared.classes),
         run,
         scorer,
         seed=point.seed,
@@ -148,7 +149,7 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
 
 
 def begun_model(
-    backbone: Backbone | VisionBackbone, run: Run, prepared: Prepared, start: Path | None
+    backbone: Backbone | VisionBackbone, run: Run, prepared: Prepared, start: Path | None, task: Task
 ) -> tuple[Model, bool]:
     """The model as it begins, with the weights of the run at `start`, where there is one.
 
@@ -160,9 +161,9 @@ def begun_model(
             "--start is the folder of the run that the settings name in start: give both or neither"
         )
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
-    words = word_ids(prepared.classes, prepared.words, backbone, run, source=source)
+    words = word_ids(task.outputs(prepared.classes), prepared.words, backbone, run, source=source)
     texts = word_texts(prepared.parts["train"], backbone, run)
-    model = compose(backbone, run, words=words, texts=texts)
+    model = compose(backbone, run, words=words, texts=texts, unit=task.unit)
     before = bool(start) and tuned(start)
     if start:
         lacking = need_not_hold(model, tuned=before)

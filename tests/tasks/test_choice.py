@@ -10,7 +10,7 @@ from scipy.sparse import vstack
 from tailprompt.model.compose import NEVER
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.registry import TASKS
-from tailprompt.tasks.task import examples, of_group, once, one_by_one, scores, sums, value
+from tailprompt.tasks.task import Given, examples, of_group, once, one_by_one, scores, sums, value
 
 LETTERS = list("ABCD")
 REPORT = {"classes": LETTERS}
@@ -69,7 +69,7 @@ def test_a_class_is_a_group_of_one(task, found):
 def test_an_option_that_a_row_lacks_is_neither_named_nor_given_a_share(counts, random):
     table = rows(*counts)
     logits = np.random.default_rng(random).normal(size=(len(counts), 4)) * 5
-    made = CHOICE.shown(logits, table, LETTERS)
+    made = CHOICE.shown(logits, Given(np.array([]), ()), table, LETTERS)
     for row, count in enumerate(counts):
         named = [made[name][row] for name in ("prediction", "second", "third")][:count]
         assert named == [LETTERS[i] for i in logits[row, :count].argsort()[::-1][:3]]
@@ -80,7 +80,7 @@ def test_an_option_that_a_row_lacks_is_neither_named_nor_given_a_share(counts, r
 
 def test_what_the_model_says_of_a_lacking_option_is_never_the_answer():
     logits = np.array([[-3.0, -2.0, NEVER, NEVER], [1.0, 2.0, 3.0, NEVER]], np.float32)
-    row = CHOICE.row(logits, np.array([1, 0]))
+    row = CHOICE.row(logits, Given(np.array([1, 0]), ()))
     assert row["prediction"].tolist() == [1, 2] and np.isfinite(np.stack(row["scores"])).all()
     table = pd.DataFrame({"label": row["label"], "prediction": row["prediction"]})
     found = {(metric, group): score for metric, group, score in scores(CHOICE, table, REPORT, {})}
@@ -89,5 +89,7 @@ def test_what_the_model_says_of_a_lacking_option_is_never_the_answer():
 
 
 def test_an_answer_that_is_no_option_at_all_is_not_shown():
-    made = CHOICE.shown(np.array([[0.0, 1.0, 2.0, 3.0, 9.0]]), rows(3), LETTERS)  # the last: other tokens
+    made = CHOICE.shown(
+        np.array([[0.0, 1.0, 2.0, 3.0, 9.0]]), Given(np.array([]), ()), rows(3), LETTERS
+    )  # the last: other tokens
     assert made["prediction"].tolist() == ["C"] and made["probability"][0] < 1

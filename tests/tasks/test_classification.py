@@ -13,7 +13,9 @@ from tailprompt.tasks import classification
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import CLASS
-from tailprompt.tasks.task import once, scores, watched
+from tailprompt.tasks.task import Given, once, scores, watched
+
+NOTHING = Given(np.array([]), ())
 
 CLASSES = 7
 pairs = st.lists(st.tuples(st.integers(0, CLASSES - 1), st.integers(0, CLASSES - 1)), min_size=1, max_size=60)
@@ -72,7 +74,7 @@ def test_what_training_watches_is_scikit_learns_to_the_last_bit():
             gold = random.zipf(1.5, 60).clip(max=classes) - 1
             wrong = random.integers(0, classes + 1, 60)  # the last column is no class
             predicted = np.where(random.random(60) < 0.5, gold, wrong)
-            found = watched(CLASSIFICATION, logits(predicted, classes + 1), gold, range(classes))
+            found = watched(CLASSIFICATION, logits(predicted, classes + 1), Given(gold, ()), range(classes))
             assert found == before(gold, predicted)
 
 
@@ -82,7 +84,7 @@ def test_the_best_step_is_the_same_also_among_ties():
         gold = random.integers(0, 12, 25)
         tries = [np.where(random.random(25) < 0.8, gold, random.integers(0, 12, 25)) for _ in range(20)]
         tries += [tries[place] for place in random.integers(0, 20, 10)]
-        ours = [watched(CLASSIFICATION, logits(guess, 12), gold, range(12)) for guess in tries]
+        ours = [watched(CLASSIFICATION, logits(guess, 12), Given(gold, ()), range(12)) for guess in tries]
         theirs = [before(gold, guess) for guess in tries]
         for metric in ("accuracy", "f1"):
             assert np.argmax([one[metric] for one in ours]) == np.argmax([one[metric] for one in theirs])
@@ -149,16 +151,16 @@ def test_any_right_class_counts_as_the_label():
 
 def test_predict_names_the_best_classes_and_the_lowest_of_equals():
     values = np.array([[0.0, 2.0, 2.0, 1.0, 9.0]], np.float32)  # the last column is no class
-    made = classification.shown(values, pd.DataFrame(index=[0]), ["a", "b", "c", "d"])
+    made = classification.shown(values, NOTHING, pd.DataFrame(index=[0]), ["a", "b", "c", "d"])
     assert [made[name][0] for name, _ in classification.RANKS] == ["b", "c", "d"]
     powers = np.exp(values[0, :4])
     assert made["third_probability"][0] == pytest.approx(powers[3] / powers.sum(), abs=1e-6)
-    assert len(classification.shown(values, pd.DataFrame(index=[0]), ["a", "b"])) == 4
+    assert len(classification.shown(values, NOTHING, pd.DataFrame(index=[0]), ["a", "b"])) == 4
 
 
 def test_a_choice_shows_options_of_the_row_alone_and_is_scored_like_classes():
     table = pd.DataFrame({"choices": [["x", "y"], ["x", "y", "z"]]})
-    made = CHOICE.shown(np.array([[0.0, 1.0, 5.0], [0.0, 1.0, 5.0]]), table, ["A", "B", "C"])
+    made = CHOICE.shown(np.array([[0.0, 1.0, 5.0], [0.0, 1.0, 5.0]]), NOTHING, table, ["A", "B", "C"])
     assert made["prediction"].tolist() == ["B", "C"] and made["third"].tolist() == [None, "A"]
     assert made["third_probability"][0] == 0
     assert CHOICE.score is CLASSIFICATION.score and CHOICE.added is CLASSIFICATION.added

@@ -19,7 +19,7 @@ from tailprompt.report.tables.scores import scores
 from tailprompt.tasks import metrics
 from tailprompt.tasks.classification import CLASSIFICATION, divide
 from tailprompt.tasks.registry import TASKS, recorded, told
-from tailprompt.tasks.task import Task, once, value, watched
+from tailprompt.tasks.task import Given, Task, once, value, watched
 
 TYPES = ["place", "person"]
 TAGS = ["-", *TYPES]
@@ -52,9 +52,9 @@ def entity_score(metric, summed):
     return divide(right, below, empty=np.nan)
 
 
-def predicted(logits, labels):
+def predicted(logits, given):
     """Logits `[examples, tokens, tags]`; tokens whose label is negative are none."""
-    pairs = list(zip(logits.argmax(-1), labels, strict=True))
+    pairs = list(zip(logits.argmax(-1), given.labels, strict=True))
     names = {"tags": [gold for _, gold in pairs], "prediction": [best for best, _ in pairs]}
     kept = [gold >= 0 for _, gold in pairs]
     return {
@@ -74,7 +74,7 @@ TAGGING = Task(
     score=entity_score,
     predicted=predicted,
     row=predicted,
-    shown=lambda logits, rows, classes: {
+    shown=lambda logits, given, rows, classes: {
         "tags": [" ".join(TAGS[t] for t in one) for one in logits.argmax(-1)]
     },
 )
@@ -161,12 +161,14 @@ def test_a_metric_that_a_task_lacks_is_refused_with_those_it_has(tagging, tmp_pa
 def test_training_watches_what_the_task_says_and_tokens_without_a_label_are_none():
     labels = np.array([[1, 1, -100], [0, 2, 2]])
     logits = np.eye(3)[[[1, 1, 2], [0, 2, 0]]]
-    assert watched(TAGGING, logits, labels, TYPES) == {"f1": 0.5}  # one of two gold, one of two predicted
+    found = watched(TAGGING, logits, Given(labels, ()), TYPES)
+    assert found == {"f1": 0.5}  # one of two gold, one of two predicted
 
 
 def test_predict_writes_what_the_task_shows():
     table = pd.DataFrame({"text": ["a b c"]})
-    made = predict.with_predictions(TAGGING, table, torch_like(np.eye(3)[[[0, 1, 2]]]), table, TYPES)
+    applied = [(table, torch_like(np.eye(3)[[[0, 1, 2]]]), Given(np.zeros((1, 3)), ["a"]))]
+    made = predict.with_predictions(TAGGING, table, applied, TYPES)
     assert made.to_dict("list") == {"text": ["a b c"], "tags": ["- place person"]}
 
 
@@ -189,7 +191,7 @@ def test_the_tables_columns_tell_the_task_and_records_before_tasks_had_names_are
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 def test_what_a_task_says_of_itself_agrees(task):
     assert set(task.watched) <= set(task.metrics) <= set(metrics.METRICS)
-    right = np.eye(3, dtype=np.float32), np.arange(3)
+    right = np.eye(3, dtype=np.float32), Given(np.arange(3), ())
     row, (columns, _) = task.row(*right), task.reads({})
     assert {task.gold} <= {*columns} <= task.predicted(*right).keys() <= row.keys()
     summed = once(task.added(pd.DataFrame(row), {"classes": "abc"}))

@@ -1,5 +1,6 @@
 """The loop: resuming, stopping, accumulating, and what a run that goes wrong says."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,10 +9,11 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
-from tailprompt.inputs.encode import Examples
+from tailprompt.inputs.texts import UNLABELLED, Examples
 from tailprompt.training import loop
-from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled
+from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
+from tailprompt.training.objective import of_tokens
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
 from tailprompt.training.schedules import linear
@@ -33,6 +35,17 @@ class Bag(nn.Module):
 def model():
     torch.manual_seed(0)
     return Bag()
+
+
+class Tokens(nn.Module):
+    """Three outputs of each token."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(40, 3)
+
+    def forward(self, batch):
+        return self.words(batch["input_ids"])
 
 
 def examples(count: int, seed: int):
@@ -320,20 +333,38 @@ def test_the_parts_of_a_shape_have_the_gradient_of_the_whole_batch(micro):
 
 
 @pytest.mark.parametrize("micro", [8, 3, 1])
-def test_a_loss_of_several_items_an_example_is_divided_by_the_items_of_the_batch(micro):
-    train, net = examples(8, 1), model().eval()
-    labelled = train.lengths - 2  # an item for each token but two, as tags of words
-    count = lambda rows: int(labelled[rows].sum())  # noqa: E731
-    on = sampled(train, shuffled, batch=8, bucket=1, seed=7, items=count)
+def test_the_loss_of_tokens_is_divided_by_the_labelled_tokens_of_the_batch(micro):
+    train, net = examples(8, 1), Tokens()
+    place = torch.arange(int(train.lengths.max()))
+    labels = torch.where(place < train.lengths[:, None] - 2, place % 3, UNLABELLED)  # all tokens but two
+    train = replace(train, labels=labels, unit="token")
+    on = sampled(train, shuffled, batch=8, bucket=1, seed=7)
+    cost = partial(of_tokens, partial(cross_entropy, reduction="none"))
 
-    def a_token(net, batch, _):
-        inputs, labels, _ = batch
-        costs = loss(net(inputs), labels)
-        return costs.repeat_interleave(inputs["attention_mask"].sum(1) - 2)
+    total = accumulate(net, on.parts(0, micro), of_outputs(lambda *told: cost(*told[:2])), torch.tensor(0.0))
+    everything = net(train.batch(torch.arange(8))[0]).flatten(0, 1)
+    mean = cross_entropy(everything, labels.flatten(), ignore_index=UNLABELLED)
+    assert float(total) == pytest.approx(float(mean.detach()), abs=1e-6)
 
-    total = accumulate(net, on.parts(0, micro), a_token, torch.tensor(0.0))
-    costs = loss(net(train.batch(torch.arange(8))[0]), train.labels).detach()
-    assert float(total) == pytest.approx(float((costs * labelled).sum() / labelled.sum()), abs=1e-6)
+
+def test_the_loss_of_an_answer_is_the_mean_of_its_ends():
+    logits = torch.randn(4, 9, 2, generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([[0, 0], [2, 5], [3, 3], [1, 8]])
+    costs = of_tokens(partial(cross_entropy, reduction="none"), logits, labels)
+    ends = [cross_entropy(logits[..., end], labels[:, end], reduction="none") for end in (0, 1)]
+    assert torch.allclose(costs, (ends[0] + ends[1]) / 2)
+
+
+def test_outputs_of_tokens_come_in_order_and_padded_to_the_longest_text():
+    train = replace(examples(8, 1), unit="token", labels=torch.zeros(8, 12, dtype=torch.long))
+    net = Tokens()
+    made = predict(net, train, tokens=20)
+    assert made.shape == (8, int(train.lengths.max()), 3)
+    order = train.lengths.argsort(descending=True, stable=True)
+    for rows in order.split(sizes(train.lengths[order].tolist(), 20)):
+        inputs = train.batch(rows)[0]["input_ids"]
+        assert torch.equal(made[rows, : inputs.shape[1]], net.words(inputs))
+        assert not made[rows, inputs.shape[1] :].any()
 
 
 def test_the_loop_takes_any_batches():

@@ -7,7 +7,7 @@ Special tokens written in a text are text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,88 +16,16 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Int
-from torch import Tensor
 
 from tailprompt.errors import BadInput, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
+from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import Ragged, repeated, spans, tokenize, tokenized
 from tailprompt.model.limits import check_length
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-
-@dataclass(frozen=True)
-class Examples:
-    """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
-
-    starts: where each example begins, and where the last one ends. most: the tokens that an example may
-    have, beyond which no batch is padded, as a backbone may have no position more.
-    """
-
-    tokens: Int[Tensor, " total"]
-    segments: Int[Tensor, " total"]
-    starts: Int[Tensor, " ends"]
-    lengths: Int[Tensor, " examples"]
-    position: Int[Tensor, " examples"]
-    labels: Int[Tensor, " examples"]
-    names: Sequence[str]
-    pad: int
-    most: int
-    truncated: int
-    options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to(self, device: torch.device) -> Examples:
-        """The same examples on a device, except for `lengths`, by which the host plans batches."""
-        moved = {
-            key: value.to(device)
-            for key, value in vars(self).items()
-            if isinstance(value, Tensor) and key != "lengths"
-        }
-        return replace(self, **moved)
-
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return True
-
-    def expect(self, indices: Int[Tensor, " batch"]) -> None:
-        """Nothing: token ids are in memory, so there is nothing to read ahead."""
-
-    def width(self, indices: Int[Tensor, " batch"]) -> int:
-        """The length of the longest of these examples."""
-        return int(self.lengths[indices].max())
-
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs of these examples, padded to the longest, and their labels."""
-        there = indices.to(self.labels.device)
-        return self.made(*self.staged(indices, there), width=self.width(indices))
-
-    def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
-        """What `made` takes of these examples. there: the same indices on the device."""
-        return (there,)
-
-    def made(
-        self, there: Int[Tensor, " batch"], *, width: int
-    ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs padded to `width` (never beyond `most`) and labels, by operations on the device alone."""
-        width = min(width, self.most)
-        place = self.starts[there][:, None] + torch.arange(width, device=there.device)
-        mask = place < self.starts[there + 1][:, None]
-        flat = torch.where(mask, place, 0)
-        inputs = {
-            "input_ids": torch.where(mask, self.tokens[flat], self.pad),
-            "token_type_ids": torch.where(mask, self.segments[flat], 0),
-            "attention_mask": mask.long(),
-            "position": self.position[there],
-        }
-        if self.options is not None:
-            inputs["options"] = self.options[there]
-        return inputs, self.labels[there]
 
 
 class Part(NamedTuple):

@@ -10,9 +10,10 @@ import torch
 
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
-from tailprompt.inputs.encode import Examples, encode, encode_words
+from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.features import Features
 from tailprompt.inputs.images import Images, image_examples
+from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.model.backbones import Backbone, VisionBackbone
 

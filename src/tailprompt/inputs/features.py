@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Features:
-    """The vectors that the head reads of each example, with the interface of `encode.Examples`.
+    """The vectors that the head reads of each example, with the interface of `texts.Examples`.
 
     lengths: tokens of the examples that the vectors are of, so that batches are those of the examples.
     """

@@ -42,7 +42,7 @@ IN_MEMORY = 2**30  # bytes of a split that may be held in memory on a CPU
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a split, with the interface of `encode.Examples`."""
+    """The images of a split, with the interface of `texts.Examples`."""
 
     file: UInt8[np.ndarray, "stored side side 3"]
     rows: Int[np.ndarray, " images"]  # of the file

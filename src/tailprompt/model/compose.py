@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tailprompt.components.run import Run
+from tailprompt.errors import BadInput
 from tailprompt.model import limits
 from tailprompt.model.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.model.bodies import Read
@@ -30,7 +31,8 @@ class Model(nn.Module):
     with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are
     [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then
     the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss is added in
-    training. The head computes in float32, whatever the body computes in.
+    training. unit: what the outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the
+    states `[batch, tokens, width]`. The head computes in float32, whatever the body computes in.
     """
 
     exact = ("head",)
@@ -43,17 +45,22 @@ class Model(nn.Module):
         eta: float = 0.0,
         eta_bias: bool = False,
         sentinel: int | None = None,
+        unit: str = "example",
     ):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
-        self.sentinel = sentinel
+        self.sentinel, self.unit = sentinel, unit
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
-        """Logits `[batch, classes]`; in training also the term that is added to each loss, if there is one.
+        """Logits `[batch, classes]`, or of each token `[batch, tokens, outputs]`.
+
+        In training also the term that is added to each loss, if there is one.
 
         The term is the loss of the sentinel (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
         """
         read = self.read(batch)
+        if self.unit != "example":
+            return self.of_tokens(read.states, batch["attention_mask"])
         features = self.head.features(read.vector.float())
         logits = self.allowed(self.scaled(features), batch)
         if not self.training:
@@ -62,6 +69,13 @@ class Model(nn.Module):
         if self.sentinel is not None:
             added = self.head.surprise(self.head.features(read.states[:, 1].float()), self.sentinel)
         return logits if added is None else (logits, added)
+
+    def of_tokens(
+        self, states: Float[Tensor, "batch tokens width"], mask: Int[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens outputs"]:
+        """The outputs of each token; an answer never begins or ends in padding."""
+        logits = self.scaled(self.head.features(states.float()))
+        return logits if self.unit == "token" else logits.masked_fill(mask[..., None] == 0, NEVER)
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """The input of the last layer, the mean over views."""
@@ -109,19 +123,23 @@ def compose(
     *,
     words: Sequence[Sequence[int]],
     texts: Sequence[Sequence[int]] | None = None,
+    unit: str = "example",
 ) -> Model:
-    """The model of a run. words: token ids of each class's word, empty if the head reads none.
+    """The model of a run. words: token ids of each output's word, empty if the head reads none.
 
     texts: token ids of the training texts, from which a soft prompt may be initialised; None if a prompt will
-    be loaded. Raises BadInput if the tuner does not fit the backbone.
+    be loaded. unit: what the outputs are of. Raises BadInput if the tuner does not fit the backbone, or the
+    head the unit.
     """
+    if unit != "example" and run.head.name != "predictor":
+        raise BadInput(f"head: {run.head.name} predicts a class of a text; those of tokens take predictor")
     if backbone.reads == "image":
         limits.check(run.tuner, starts=run.start is not None, depth=backbone.depth, size=backbone.size)
     body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
     head = HEADS[run.head.name](backbone, run.head, words)
     if run.tuner.name == "soft_prompt":  # only the prompt learns
         head.requires_grad_(False)
-    return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run))
+    return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run), unit=unit)
 
 
 def spoken(backbone: Backbone | VisionBackbone, run: Run) -> int | None:

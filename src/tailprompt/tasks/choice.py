@@ -13,15 +13,18 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.tasks import classification
+from tailprompt.tasks.task import Given
 
 COLUMN = "choices"
 
 
-def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
+def shown(
+    logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]
+) -> dict[str, np.ndarray]:
     """The letters of the most probable options, without options that a row lacks."""
     letters = logits[:, : len(classes)]
     lacks = np.arange(letters.shape[1]) >= rows[COLUMN].map(len).to_numpy()[:, None]
-    return classification.shown(np.where(lacks, -np.inf, letters), rows, classes)
+    return classification.shown(np.where(lacks, -np.inf, letters), given, rows, classes)
 
 
 CHOICE = replace(classification.CLASSIFICATION, told_by=COLUMN, shown=shown)

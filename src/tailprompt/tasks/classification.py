@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from tailprompt.tasks.task import SCORES, Added, Sums, Task
+from tailprompt.tasks.task import SCORES, Added, Given, Sums, Task
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 
@@ -105,17 +105,19 @@ def divide(above: np.ndarray, below: np.ndarray, *, empty: float) -> np.ndarray:
     return np.divide(above, below, out=np.full(np.shape(above), empty), where=np.asarray(below) > 0)
 
 
-def predicted(logits: np.ndarray, labels: np.ndarray) -> dict:
+def predicted(logits: np.ndarray, given: Given) -> dict:
     """The label, and the class with the best logit `[examples, classes]`; of equals the lowest id."""
-    return {"label": labels, "prediction": logits.argmax(axis=1)}
+    return {"label": given.labels, "prediction": logits.argmax(axis=1)}
 
 
-def row(logits: np.ndarray, labels: np.ndarray) -> dict:
+def row(logits: np.ndarray, given: Given) -> dict:
     """The label, the prediction, and the scores of all classes in float16."""
-    return {**predicted(logits, labels), SCORES: list(logits.astype(np.float16))}
+    return {**predicted(logits, given), SCORES: list(logits.astype(np.float16))}
 
 
-def shown(logits: np.ndarray, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, np.ndarray]:
+def shown(
+    logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]
+) -> dict[str, np.ndarray]:
     """The three most probable classes (or as many as there are) with their probabilities.
 
     A column that is no class is left out, and a class with logit -inf is not named.

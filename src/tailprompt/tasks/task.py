@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,12 +32,32 @@ def unchanged(rows: pd.DataFrame, _report: Mapping) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
+class Given:
+    """What came with the examples that logits are of.
+
+    labels: of each example its class; or of its tokens `[examples, tokens]`, negative where none is asked
+    for; or the first and last token of the answer `[examples, 2]`. names: the id of each example's row, which
+    the windows of a long row share. aligned: what the task made of the rows to find its way back from tokens.
+    """
+
+    labels: np.ndarray
+    names: Sequence[str]
+    aligned: Any = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the rows in order, each once."""
+        return list(dict.fromkeys(self.names))
+
+
+@dataclass(frozen=True)
 class Task:
     """How data sets of one kind are predicted and scored.
 
     A report is what `prepare` wrote about a data set. The functions here read its `classes`, which are the
     names of the categories that form groups (classes, or types of entities), and what the task added to it.
-    In training the sum of losses is divided by the number of items: examples here, labelled tokens for tags.
+    In training the sum of losses is divided by the number of items: examples, or labelled tokens for tags.
+    Logits are `[examples, classes]`; of a unit smaller than an example `[examples, tokens, outputs]`.
     """
 
     told_by: str  # the column by which a data set is recognised as one of this task
@@ -50,14 +71,18 @@ class Task:
     """(rows with these columns, report) -> what each row adds to every sum. Counts are float32."""
     score: Callable[[str, Sums], np.ndarray]
     """(metric, sums over the categories that count) -> its value in [0, 1]; NaN if it is undefined."""
-    predicted: Callable[[np.ndarray, np.ndarray], dict]
-    """(logits, labels) -> the columns of prediction rows that `added` reads."""
-    row: Callable[[np.ndarray, np.ndarray], dict]
-    """(logits, labels) -> all columns of prediction rows except id and split."""
-    shown: Callable[[np.ndarray, pd.DataFrame, Sequence[str]], dict]
-    """(logits, rows of a file, class names) -> the columns `shown_as`."""
+    predicted: Callable[[np.ndarray, Given], dict]
+    """(logits, what came with them) -> the columns of prediction rows that `added` reads."""
+    row: Callable[[np.ndarray, Given], dict]
+    """(logits, what came with them) -> all columns of prediction rows except id and split."""
+    shown: Callable[[np.ndarray, Given, pd.DataFrame, Sequence[str]], dict]
+    """(logits, what came with them, rows of a file, class names) -> the columns `shown_as`."""
     decided: Callable[[pd.DataFrame, Mapping], pd.DataFrame] = unchanged
     """(rows, report) -> rows that add the same to every sum without the column SCORES."""
+    unit: Literal["example", "token", "span"] = "example"
+    """What is predicted: a class of the example, a tag of each token, or the two ends of an answer."""
+    outputs: Callable[[Sequence[str]], list[str]] = list
+    """class names -> names of the outputs of the head."""
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:
@@ -95,9 +120,9 @@ def value(task: Task, name: str, summed: Sums, groups: Mapping[str, Sequence[int
     return task.score(metric, summed)
 
 
-def watched(task: Task, logits: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> dict[str, float]:
+def watched(task: Task, logits: np.ndarray, given: Given, classes: Sequence[str]) -> dict[str, float]:
     """The scores that training watches on dev."""
-    rows = pd.DataFrame(task.predicted(logits, labels))
+    rows = pd.DataFrame(task.predicted(logits, given))
     summed = once(task.added(rows, {"classes": classes}))
     return {metric: float(task.score(metric, summed)) for metric in task.watched}
 

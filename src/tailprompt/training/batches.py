@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
+from torch.nn import functional as F
 
 from tailprompt.inputs.examples import Split
 from tailprompt.training.graphs import Graphs
@@ -17,6 +18,7 @@ from tailprompt.training.samplers import bucketed
 from tailprompt.training.shapes import Shape, fitting, shapes
 
 Rows = Int[Tensor, " batch"]  # example indices
+Each = Int[Tensor, "_"]  # of batches of different sizes
 
 
 def sampled(
@@ -26,12 +28,11 @@ def sampled(
     batch: int,
     bucket: int,
     seed: int,
-    items: Callable[[Rows], int] = len,
 ) -> Batches:
     """Batches of (inputs, labels, branch) in the order of a sampler; dual sampling has two branches a step.
 
-    bucket: how many batches are sorted by length together; 1 is a plain shuffle. items: rows -> the number
-    that divides the sum of their losses, which is the number of examples if each has one label.
+    bucket: how many batches are sorted by length together; 1 is a plain shuffle. The sum of losses is
+    divided by the number of examples, or of labelled tokens.
     """
     per_epoch, device, lengths = -(-len(examples) // batch), examples.labels.device, examples.lengths
     on_gpu = device.type == "cuda"
@@ -52,12 +53,15 @@ def sampled(
         for rows in steps[index + 1] if index + 1 < per_epoch else ():
             examples.expect(rows)
         for branch, (rows, placed) in enumerate(zip(steps[index], there[index], strict=True)):
+            count = counted(examples, placed)
             for part, at, width in cut(
                 rows, placed, lengths, ways if len(rows) == batch else ways[-1:], micro
             ):
                 width = width or examples.width(part)
                 made = partial(labelled, examples, width, branch)
-                yield Part(examples.staged(part, at), made, items(rows), (branch, len(part), width))
+                items = len(rows) if count is None else 1
+                staged = (*examples.staged(part, at), *([] if count is None else [count]))
+                yield Part(staged, made, items, (branch, len(part), width))
 
     def names(step: int) -> list[str]:
         epoch, index = divmod(step, per_epoch)
@@ -80,12 +84,22 @@ def cut(
             yield small, small_at, width
 
 
+def counted(examples: Split, there: Rows) -> Int[Tensor, ""] | None:
+    """How many tokens of these examples are labelled, on the device; None where examples are."""
+    if getattr(examples, "unit", "example") != "token":
+        return None
+    return (examples.labels[there] >= 0).sum()
+
+
 def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
-    """A batch for the loss: inputs, labels and the branch that it is of."""
-    return (*examples.made(*staged, width=width), branch)
+    """A batch for the loss: inputs, labels, the branch that it is of, and what divides its losses."""
+    if getattr(examples, "unit", "example") != "token":
+        return (*examples.made(*staged, width=width), branch, None)
+    *staged, count = staged
+    return (*examples.made(*staged, width=width), branch, count)
 
 
-def on_device(steps: list[list[Rows]], device: torch.device) -> list[list[Rows]]:
+def on_device(steps: list[list[Each]], device: torch.device) -> list[list[Each]]:
     """The rows of all steps on the device, in one copy, for which a GPU would otherwise wait at each step."""
     flat = [rows for branches in steps for rows in branches]
     there = iter(torch.cat(flat).to(device).split([len(rows) for rows in flat]))
@@ -104,7 +118,8 @@ def epoch_batches(
 ) -> list[list[Rows]]:
     """The rows of each branch of each step in an epoch. They depend on the seed and the epoch only."""
     generator = Generator().manual_seed(seed * 1_000_003 + epoch)
-    orders = sampler(examples.labels.cpu(), generator)
+    labels = examples.labels.cpu()
+    orders = sampler(labels if labels.ndim == 1 else labels.new_zeros(len(labels)), generator)
     branches = orders if orders.dim() == 2 else orders[None]
     cut = [bucketed(order, examples.lengths, batch, generator, bucket) for order in branches]
     return [list(rows) for rows in zip(*cut, strict=True)]
@@ -117,8 +132,9 @@ def of_outputs(cost: Callable) -> Loss:
     """
 
     def loss(model: nn.Module, batch: tuple, elapsed: Tensor) -> Float[Tensor, " items"]:
-        inputs, labels, branch = batch
-        return cost(model(inputs), labels, branch, elapsed)
+        inputs, labels, branch, count = batch
+        costs = cost(model(inputs), labels, branch, elapsed)
+        return costs if count is None else costs / count
 
     return loss
 
@@ -142,17 +158,23 @@ def predict(
     order = torch.argsort(examples.lengths, descending=True, stable=True)
     batches = order.split(sizes(examples.lengths[order].tolist(), tokens))
     widths = [examples.width(rows) for rows in batches]
+    longest = 0 if getattr(examples, "unit", "example") == "example" else max(widths, default=0)
     there = [at for (at,) in on_device([[rows] for rows in batches], examples.labels.device)]
 
     def outputs(there: Sequence[Tensor]) -> Tensor:
         staged = (examples.staged(rows, at) for rows, at in zip(batches, there, strict=True))
         with lowering(model, precision, there[0].device)():
             made = (examples.made(*each, width=width)[0] for each, width in zip(staged, widths, strict=True))
-            return torch.cat([(apply or model)(inputs).float() for inputs in made])
+            return torch.cat([padded((apply or model)(inputs).float(), longest) for inputs in made])
 
     captured = graphs is not None and examples.held
     gathered = (graphs("pass", there, outputs) if captured else outputs(there)).cpu()
     return torch.empty_like(gathered).index_copy_(0, order, gathered)
+
+
+def padded(outputs: Float[Tensor, "batch *outputs"], longest: int) -> Float[Tensor, "batch *padded"]:
+    """Outputs of tokens `[batch, tokens, outputs]`, padded to the longest text; others as they are (0)."""
+    return F.pad(outputs, (0, 0, 0, longest - outputs.shape[1])) if longest else outputs
 
 
 def sizes(lengths: Sequence[int], tokens: int) -> list[int]:

@@ -20,14 +20,14 @@ from tailprompt.training.optimizers import OPTIMIZERS
 from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
-from tailprompt.training.selection import Scorer
+from tailprompt.training.selection import Scorer, given
 from tailprompt.training.state import Progress
 
 
 def fit_model(
     model: Model,
     splits: dict[str, Split],
-    classes: list[str],
+    outputs: list[str],
     run: Run,
     scorer: Scorer,
     *,
@@ -46,11 +46,12 @@ def fit_model(
         return Progress()
     told = run.training
     others = getattr(run.head, "decoding", None) == "open"  # one more column, which is no class
-    counts = torch.bincount(splits["train"].labels, minlength=len(classes) + others).float()
+    labels = splits["train"].labels
+    counts = torch.bincount(labels[labels >= 0], minlength=len(outputs) + others).float()
     sampler = SAMPLERS[told.sampler.name]
     cost = objective(told, counts, scale=model.head.scale, **keys_of(run))
     set_precision(run.precision)
-    device = splits["train"].labels.device
+    device = labels.device
     together = len({value.device for value in model.parameters()}) == 1
     graphs = Graphs(device, capture=capture and together)
     return fit(
@@ -94,4 +95,4 @@ def evaluated(
     """The scores on dev; empty if it has no examples."""
     if not len(dev):
         return {}
-    return scorer(predict(model, dev, precision=precision, graphs=graphs), dev.labels.cpu())
+    return scorer(predict(model, dev, precision=precision, graphs=graphs), given(dev))

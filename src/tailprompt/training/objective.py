@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tailprompt.components.resolve import values
@@ -23,17 +23,20 @@ def objective(
     key_weight: float | None = None,
     key_scaled: bool = False,
 ) -> Callable:
-    """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example.
+    """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example or token.
 
     outputs: logits, or (logits, added term of each example). The added term is 1 - cosine(query, keys) (LPT
     Eq. 5) if there is a key_weight, and otherwise the loss of the sentinel. labels: class ids, or (class ids,
-    class ids mixed in, share of the first). counts: training examples of each class. scale: of the logits.
+    class ids mixed in, share of the first), or those of tokens or answers (`tasks.task.Given`). counts:
+    training examples of each class. scale: of the logits.
     """
     branches = branches_of(training, counts, scale)
     weight = getattr(training.sampler, "dual_weight", None)
 
     def cost(outputs, labels, branch: int, elapsed: float | Tensor) -> Float[Tensor, " batch"]:
         logits, added = outputs if isinstance(outputs, tuple) else (outputs, None)
+        if logits.ndim == 3:
+            return of_tokens(branches[branch], logits.float(), labels)
         loss = mixed(branches[branch], logits.float(), labels)
         beta = weight * (1 - elapsed) if branch else 1.0  # LPT section 4.2: eta (E - e) / E
         if added is None:
@@ -54,6 +57,18 @@ def branches_of(training: Training, counts: Float[Tensor, " classes"], scale: fl
     second = {key: first[key] if own[key] is None else own[key] for key in first}
     scaled = {"scale": scale} if getattr(loss, "scaled", False) else {}
     return [partial(LOSSES[loss.name], counts=counts, **scaled, **keys) for keys in (first, second)]
+
+
+def of_tokens(
+    loss: Callable, logits: Float[Tensor, "batch tokens outputs"], labels: Int[Tensor, "batch labels"]
+) -> Float[Tensor, " items"]:
+    """The loss of each labelled token, 0 of others; or the mean of an answer's first and last token."""
+    if labels.shape != logits.shape[:2]:
+        ends = logits.transpose(1, 2).flatten(0, 1)  # the classes are the places of the text
+        return loss(ends, labels.flatten()).unflatten(0, labels.shape).mean(1)
+    there = labels >= 0
+    costs = loss(logits.flatten(0, 1), labels.where(there, 0).flatten())
+    return costs.where(there.flatten(), 0.0)
 
 
 def mixed(loss: Callable, logits: Float[Tensor, "batch classes"], labels) -> Float[Tensor, " batch"]:

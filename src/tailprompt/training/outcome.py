@@ -16,6 +16,7 @@ from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
+from tailprompt.training.selection import given
 from tailprompt.training.state import Progress
 
 
@@ -39,17 +40,11 @@ def write_predictions(
     task: Task,
 ) -> None:
     """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts."""
-    parts = [
-        pd.DataFrame(
-            {
-                "id": splits[split].names,
-                "split": split,
-                **task.row(value.numpy(), splits[split].labels.cpu().numpy()),
-                **({"prompts": prompts[split]} if prompts else {}),
-            }
-        )
-        for split, value in logits.items()
-    ]
+    parts = []
+    for split, value in logits.items():
+        there = given(splits[split])
+        columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}
+        parts.append(pd.DataFrame(columns | ({"prompts": prompts[split]} if prompts else {})))
     with whole(path) as temporary:
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
 

@@ -12,10 +12,10 @@ from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model, rescaled
-from tailprompt.tasks.task import Task, watched
+from tailprompt.tasks.task import Given, Task, watched
 from tailprompt.training.batches import predict
 
-Scorer = Callable[[Tensor, Tensor], dict[str, float]]  # logits and labels -> the scores that training watches
+Scorer = Callable[[Tensor, Given], dict[str, float]]  # logits, and what came with them -> scores
 
 
 def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
@@ -28,13 +28,18 @@ def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
 
 
 def scorer_of(task: Task, classes: list[str]) -> Scorer:
-    """The function from logits and labels to the scores that training watches on dev."""
-    return lambda logits, labels: watched(task, logits.numpy(), labels.numpy(), classes)
+    """The function from logits, and what came with them, to the scores that training watches on dev."""
+    return lambda logits, given: watched(task, logits.numpy(), given, classes)
+
+
+def given(split: Split) -> Given:
+    """What comes with the logits of a split."""
+    return Given(split.labels.cpu().numpy(), split.names, getattr(split, "aligned", None))
 
 
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:
     """The scores on dev; empty if there is none."""
-    return scorer(logits["dev"], splits["dev"].labels.cpu()) if "dev" in logits else {}
+    return scorer(logits["dev"], given(splits["dev"])) if "dev" in logits else {}
 
 
 def predicted(
@@ -46,13 +51,13 @@ def predicted(
         for split in ("dev", "test")
         if len(splits[split])
     }
-    tau = choose_tau(model, logits.get("dev"), splits["dev"].labels.cpu(), run, scorer)
+    tau = choose_tau(model, logits.get("dev"), given(splits["dev"]), run, scorer)
     return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
 
 
-def choose_tau(model: Model, logits: Tensor | None, labels: Tensor, run: Run, scorer: Scorer) -> float:
+def choose_tau(model: Model, logits: Tensor | None, dev: Given, run: Run, scorer: Scorer) -> float:
     """The exponent of tau-norm with the best score on dev after training; of equals the first."""
     if len(run.tau) == 1:
         return run.tau[0]
-    scores = [scorer(rescaled(model, logits, tau), labels)[run.select] for tau in run.tau]
+    scores = [scorer(rescaled(model, logits, tau), dev)[run.select] for tau in run.tau]
     return run.tau[int(np.argmax(scores))]
