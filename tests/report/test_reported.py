@@ -277,7 +277,7 @@ def test_table_2_of_ptuning2_was_read_alike_twice(ptuning2, dataset):
     assert [values[name] for name in order] == [float(number) for number in SUPERGLUE[dataset].split()]
 
 
-# Printed, though no number of right answers gives them: 53.5 of 277, 75.6 and 72.0 of 638, 98.7 and 76.4 of 56.
+# Printed, though no count of right answers gives it: 53.5 of 277, 75.6 and 72.0 of 638, 98.7 and 76.4 of 56.
 NO_COUNT = {"rte pt-input", "wic finetune/roberta-large", "wic pt2/glm-xlarge"}
 NO_COUNT |= {"cb finetune/glm-xxlarge", "cb pt-input/glm-xlarge"}
 
