@@ -1,4 +1,4 @@
-"""Cells of a protocol, and claims, that are for one backbone (P-Tuning v2's scripts state a setting for each)."""
+"""Cells of a protocol, and claims, that are for one backbone, as P-Tuning v2's scripts differ by backbone."""
 
 import pytest
 from scales import scale
