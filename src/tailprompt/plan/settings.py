@@ -90,14 +90,18 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
     row = {key: value for key, value in method.items() if key not in OF_A_ROW}
     backbone = named(config["backbones"], point.backbone, "backbone").get("settings", {})
     here = protocol.get("datasets", {}).get(name, {})
-    there = protocol.get("cells", {}).get(name, {}).get(base, {})
+    cells = protocol.get("cells", {}).get(name, {})
+    on_backbone = f"{base}/{point.backbone}"
     return [
         data_layer(config, dataset),
         Layer("protocol", (*under, "settings"), protocol["settings"]),
         Layer("backbone", ("backbones", point.backbone, "settings"), backbone),
         Layer("method", ("methods", base), row, chosen=True),
         Layer("protocol's data set", (*under, "datasets", name), here),
-        Layer("protocol's cell", (*under, "cells", name, base), there, chosen=True),
+        *(
+            Layer("protocol's cell", (*under, "cells", name, cell), cells.get(cell, {}), chosen=True)
+            for cell in (base, on_backbone)
+        ),
         Layer("name of the method", NAME, changes, chosen=True),
     ]
 
