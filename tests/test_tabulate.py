@@ -1,5 +1,6 @@
 """Tables: reported beside ours, what is missing or mixed said, and files that compile."""
 
+import re
 import shutil
 import subprocess
 
@@ -250,6 +251,7 @@ def test_the_winner_is_ranked_on_dev_and_leads_on_test_with_an_interval(tmp_path
     spec = block("scores", methods, **METRICS, winner="f1/all")
     long, tex, _ = scores(results(tmp_path, spec), spec)
     assert tex.notes[0].startswith(says) and "95% interval" in tex.notes[0]
+    assert not re.search(r"-\d", tex.notes[0]), "a number below zero has a minus sign"
     assert f": f1/all {cell(long).ours:.1f} on test" in tex.notes[0] or "focal" in tex.notes[0]
 
 

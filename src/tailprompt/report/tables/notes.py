@@ -46,7 +46,7 @@ def data_notes(reports: dict) -> list[str]:
 
 
 def grouped(spec: dict, reports: dict) -> list[str]:
-    """Why a column of a group of classes is blank, and where a largest class is head against the threshold."""
+    """Why a group's column is blank, and where the largest class is head though it reaches the threshold."""
     asked = dict.fromkeys(metric.partition("/")[2] for metric in spec["metrics"])
     lines = []
     for report in reports.values():
