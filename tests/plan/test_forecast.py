@@ -10,6 +10,7 @@ from tailprompt import __main__
 from tailprompt.errors import BadInput
 from tailprompt.plan import agreement, asked, blocks, starts
 from tailprompt.plan import settings as plan
+from tailprompt.plan.layers import merge
 from tailprompt.plan.forecast import START, by_rule, forecast, stated
 
 
@@ -29,6 +30,18 @@ def test_the_cards_of_a_large_backbone_are_said(tmp_path):
 
 def test_the_demo_downloads_nothing():
     assert "to download: 0.00 GB (" in forecast(scale("demo"))
+
+
+def test_methods_that_a_protocol_leaves_out_or_names_in_vain_are_said_with_their_tables():
+    methods = ["cls-tanh", "prompt@keep=true", "linear"]
+    glee = {"tables": ["table2", "claims"], "figures": []}
+    demo = merge(scale("demo"), {"protocols": {"glee": {"methods": methods}}}) | {"make": {"glee": glee}}
+    (out, idle) = (line for line in forecast(demo).splitlines() if "protocols." in line)
+    assert out.startswith("left out, as protocols.glee.methods does not name them: ")
+    assert "cls-tanh-eta (table2)" in out and "prompt-focal (table2, claims)" in out
+    assert " cls-tanh (" not in out and " prompt (" not in out
+    assert idle == "no run, as no table or figure names what protocols.glee.methods does: linear"
+    assert "protocols.lpt" not in forecast(scale("paper") | {"make": {"lpt": {}}})
 
 
 def finish(root, config, point, **changes):

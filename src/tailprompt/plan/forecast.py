@@ -47,6 +47,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *table(points, left),
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
+        *limited(config),
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *unnamed(config, datasets),
@@ -180,6 +181,17 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
         f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
+
+
+def limited(config: dict) -> list[str]:
+    """What the `methods` of protocols leave out of tables and figures, and what they name in vain."""
+    lines = []
+    for protocol, (out, idle) in blocks.limits(config).items():
+        methods = ", ".join(f"{method} ({', '.join(names)})" for method, names in out.items())
+        place = f"protocols.{protocol}.methods"
+        lines += [f"left out, as {place} does not name them: {methods}"] if out else []
+        lines += [f"no run, as no table or figure names what {place} does: {', '.join(idle)}"] if idle else []
+    return lines
 
 
 def unnamed(config: dict, datasets: list[str]) -> list[str]:
