@@ -217,7 +217,7 @@ def allows(entry: str, method: str) -> bool:
 
 
 def limits(config: dict) -> dict[str, tuple[dict[str, list[str]], list[str]]]:
-    """By protocol: methods of blocks that its `methods` leave out, with the blocks; entries that none names."""
+    """By protocol: methods that its `methods` leave out, with their blocks; entries that no block names."""
     named_by: dict[str, dict[str, list[str]]] = {}
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
