@@ -214,6 +214,8 @@ def test_a_run_that_is_not_there_is_said_not_to_be(demo):
 
 def test_a_run_that_was_trained_so_is_said_to_be(demo):
     assert demo("prompt", seconds=3.0)[-1].endswith("/prompt/775 was trained with these settings.")
+    told = demo("prompt", computed_in="float32", device="x86_64 CPU")[-1]
+    assert told.endswith("was trained with these settings, computed in float32 on x86_64 CPU.")
     assert demo("prompt", extras={"features": ["a"], "vectors": True})[-1].endswith("with these settings.")
 
 

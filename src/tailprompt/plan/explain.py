@@ -131,7 +131,13 @@ def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list
     first = (wanted["start"] or {}).get("run")
     if first and not same_start(record, results, first):
         return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
-    return [f"{folder} was trained with these settings."]
+    return [f"{folder} was trained with these settings{computed(record)}."]
+
+
+def computed(record: dict) -> str:
+    """The number format and device of a run, as the end of a sentence; empty of a run that does not say."""
+    form = record.get("computed_in")
+    return f", computed in {form} on {record['device']}" if form else ""
 
 
 def at(about: dict, key: str):
