@@ -1,4 +1,4 @@
-"""Write the trained soft prompt of a run as an adapter that peft loads.
+"""Write the trained soft prompt or prefix of a run as an adapter that peft loads.
 
 `tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter.
 """
@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
 from tailprompt.model import adapter
+from tailprompt.model.adapter_config import KINDS
 from tailprompt.model.weights import file_of
 from tailprompt.plan.places import present
 from tailprompt.training.record import finished
@@ -21,7 +22,7 @@ from tailprompt.training.record import finished
 def export(run: Path, folder: Path) -> None:
     """Write the prompt of a finished run to `folder`, which is new or empty.
 
-    Raises BadInput if the folder is not empty, or the run is not finished or trained no soft prompt.
+    Raises BadInput if the folder is not empty, or the run is not finished or trained nothing that peft has.
     """
     run = present(run)
     with finished(run):
@@ -30,19 +31,28 @@ def export(run: Path, folder: Path) -> None:
         row = keyed(about["backbone"], "its backbone", "family")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise BadInput(f"{folder} is there and not empty; name another folder for the adapter")
-    if settings["tuner"] != "soft_prompt":
+    tuner = settings["tuner"]
+    if tuner not in KINDS:
         raise BadInput(
-            f"{run} has tuner: {settings['tuner']}; only runs with tuner: soft_prompt can be exported"
+            f"{run} has tuner: {tuner}; only runs with tuner: {' or '.join(KINDS)} can be exported"
         )
+    if tuner == "prefix" and (settings["layers"], settings.get("positions")) != ("all", "shifted"):
+        raise BadInput(f"{run}: peft's prefixes are of all layers and shift positions, but this one does not")
     path = file_of(run)
     with reading(path):
-        prompt = named(load_file(path), "body.prompts", f"tensor in {path},")
-    adapter.write(folder, settings["prompt_scale"] * prompt, row)
+        tensors = load_file(path)
+    if tuner == "prefix":
+        prompt = adapter.rows(tensors["body.prefix.keys"], tensors["body.prefix.values"])
+    else:
+        prompt = settings["prompt_scale"] * named(tensors, "body.prompts", f"tensor in {path},")
+    adapter.write(folder, prompt, row, tuner=tuner)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt")
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt or prefix"
+    )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()
     export(options.run, options.folder)

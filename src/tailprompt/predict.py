@@ -3,12 +3,14 @@
 `tailprompt predict RUN FILE`: RUN is a run's folder whose method has `keep: true`, so that its weights hold
 the body too (a frozen body need not be kept). FILE holds rows: CSV, TSV, JSON Lines or Parquet. Of a run on
 images it is a folder of images, one image, or such a file with a column of paths. Of a run whose data had
-options, rows have options too, and the prediction is the letter of one.
+options, rows have options too, and the prediction is the letter of one. Of a run that tags words, the text of
+a row may be a list of words; the prediction is entities, with their characters, and the tags of the words.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -136,7 +138,8 @@ def predict_file(
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
     columns = columns_of(about["wanted"], given, run)
     taken, classes = about["task"].shown_as, len(about["classes"])
-    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes)
+    words = about["task"].unit == "token"
+    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, words=words)
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
@@ -222,9 +225,14 @@ def main() -> None:
     print(out)
 
 
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """A table for CSV, with lists as JSON."""
+    return table.map(lambda cell: json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell)
+
+
 WRITERS = {
-    "csv": lambda table, path: table.to_csv(path, index=False),
-    "tsv": lambda table, path: table.to_csv(path, index=False, sep="\t"),
+    "csv": lambda table, path: flat(table).to_csv(path, index=False),
+    "tsv": lambda table, path: flat(table).to_csv(path, index=False, sep="\t"),
     "jsonl": lambda table, path: table.to_json(path, orient="records", lines=True, force_ascii=False),
     "parquet": lambda table, path: table.to_parquet(path, index=False),
 }

@@ -105,12 +105,15 @@ def test_a_data_set_for_test_alone_is_told_nothing_of_training():
     "given, reads, said",
     [
         ({"loss": "focl"}, "text", "unknown loss 'focl'; known: .*focal"),
-        ({"head": "verbaliser"}, "text", "unknown head 'verbaliser'; known: linear, predictor, verbalizer"),
+        (
+            {"head": "verbaliser"},
+            "text",
+            "unknown head 'verbaliser'; known: linear, pooler, predictor, verbalizer",
+        ),
         ({"tuner": "prompts"}, "text", "tuner is 'prompts'; allowed on text: full, frozen, soft_prompt"),
         ({"input": "plain"}, "image", "input is 'plain'; allowed on image: pixels"),
         ({"head": "linear"}, "image", "head is 'linear'; allowed with input pixels: predictor"),
         ({"input": "formatted", "template": "soft"}, "text", "allowed with input formatted: verbalizer"),
-        ({"tuner": "soft_prompt"}, "text", "head is 'linear'; allowed with tuner soft_prompt: verbalizer"),
         (
             {"tuner": "prompts", "init": "normal"},
             "image",

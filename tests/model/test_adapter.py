@@ -1,4 +1,4 @@
-"""Soft prompts in peft's format, both ways: equal outputs, and what is refused."""
+"""Soft prompts and prefixes in peft's format, both ways: equal outputs, and what is refused."""
 
 import json
 import warnings
@@ -100,6 +100,30 @@ def test_a_run_is_exported_and_starts_another(tmp_path):
     again = toy.run(tmp_path, "", seed=2, start=tmp_path / "adapter", **SOFT, lr=1e-12)
     torch.testing.assert_close(prompt(again), 10 * prompt(run), atol=1e-6, rtol=1e-6)
     assert set(load_file(again / "weights.safetensors")) == {"body.prompts", "class_vectors"}
+
+
+def test_a_prefix_is_exported_to_peft_and_starts_another_run(peft, tmp_path):
+    told = {"tuner": "prefix", "head": "predictor", "length": 5, "positions": "shifted", "mlp": True}
+    run = toy.run(tmp_path, "", **told)
+    export(run, tmp_path / "adapter")
+    own = backbones.load(toy.ROW).body
+    theirs = peft.PeftModel.from_pretrained(own, tmp_path / "adapter").eval()
+    model = compose(backbones.load(toy.ROW), run_of(toy.settings("", **told)), words=[[], [], []]).eval()
+    load_trained(model, run)
+    given = inputs(backbones.load(toy.ROW))
+    zeros = torch.zeros_like(given["input_ids"])
+    ours = model.body({**given, "token_type_ids": zeros, "position": zeros[:, 0]}).vector
+    torch.testing.assert_close(ours, theirs(**given).last_hidden_state[:, 0], atol=1e-5, rtol=1e-5)
+    again = toy.run(tmp_path, "", seed=2, start=tmp_path / "adapter", **told, lr=1e-12)
+    first, second = (load_file(each / "weights.safetensors") for each in (run, again))
+    for name in ("body.prefix.keys", "body.prefix.values"):
+        torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=1e-6)
+
+
+def test_a_prefix_that_peft_cannot_have_is_not_exported(tmp_path):
+    run = toy.run(tmp_path, "", tuner="prefix", head="predictor", length=5)
+    with pytest.raises(BadInput, match="peft's prefixes are of all layers and shift positions"):
+        export(run, tmp_path / "adapter")
 
 
 def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):

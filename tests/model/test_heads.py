@@ -156,7 +156,7 @@ def test_frozen_body_gets_no_gradient_and_the_head_does(backbone):
 
 
 @pytest.mark.parametrize(
-    "key, value", [("head", "verbaliser"), ("activation", "relux"), ("norm", "batch"), ("tuner", "lora")]
+    "key, value", [("head", "verbaliser"), ("activation", "relux"), ("norm", "batch"), ("tuner", "loro")]
 )
 def test_an_unknown_part_is_one_sentence_with_the_known_ones(backbone, key, value):
     with pytest.raises(BadInput, match=f"(unknown .*|{key} is) '{value}'; (known|allowed with linear): "):

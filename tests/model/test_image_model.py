@@ -152,8 +152,11 @@ def test_prediction_needs_all_but_the_frozen_vit(tmp_path):
     "changes, sentence",
     [
         ({"tuner": "prompts", "head": "linear"}, "head is 'linear'; allowed with input pixels: predictor"),
-        ({"tuner": "lora"}, "unknown tuner 'lora'; known: frozen, full, group_prompts"),
-        ({"tuner": "soft_prompt"}, "tuner is 'soft_prompt'; allowed on image: full, frozen, prompts, "),
+        ({"tuner": "loro"}, "unknown tuner 'loro'; known: frozen, full, group_prompts"),
+        (
+            {"tuner": "soft_prompt"},
+            "tuner is 'soft_prompt'; allowed on image: full, frozen, prefix, prompts, ",
+        ),
         (
             {"tuner": "prompts", "init": "zeros"},
             "init is 'zeros'; allowed with prompts: trunc_normal, xavier",

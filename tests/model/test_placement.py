@@ -119,7 +119,7 @@ def test_a_prompt_before_bfloat16_weights_is_float32_and_learns(decoding):
     loss, slope, logits = loss_slope_and_logits(model, examples)
     exact = loss_slope_and_logits(*composed(decoding=decoding))
     assert slope.dtype == torch.float32 and torch.cosine_similarity(slope, exact[1], dim=1).min() > 0.9
-    assert_same((loss, logits), (exact[0], exact[2]), atol=0.1, rtol=0.02)
+    assert_same((loss, logits), (exact[0], exact[2]), atol=0.2, rtol=0.02)
 
 
 def test_full_tuning_takes_float32_whatever_the_row_says():
@@ -198,7 +198,7 @@ def test_three_steps_over_two_devices_are_those_on_one(far, monkeypatch):
     monkeypatch.setattr(backbones, "placed", lambda *_: {"dtype": torch.float32})
     other = trained(*composed(row))
     assert one[0][2] < one[0][0]
-    assert_same(one, other, atol=1e-4, rtol=1e-4)
+    assert_same(one, other, atol=1e-3, rtol=1e-3)
 
 
 def test_a_run_writes_where_its_layers_lay(far, tmp_path, monkeypatch):

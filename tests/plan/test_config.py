@@ -489,7 +489,8 @@ def adapter(root, tmp_path):
 
 def test_a_run_begins_from_an_adapter_that_is_there(root, adapter, tmp_path):
     begun = {"start": {"folder": "no-such-folder"}}
-    refused(root, {"methods": {"cls-tanh": begun}}, "start.folder is for tuner: soft_prompt, not full")
+    said = "start.folder is for tuner: soft_prompt or prefix, not full"
+    refused(root, {"methods": {"cls-tanh": begun}}, said)
     refused(root, {"methods": {"pt": begun}}, "no-such-folder has no adapter_config.json; name a folder")
     given = adapter()
     (tmp_path / "adapter_model.safetensors").unlink()

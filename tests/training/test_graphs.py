@@ -11,13 +11,10 @@ from conftest import ROW, ROW_T5, SMALL
 from tailprompt.training.graphs import Graphs, own_stream
 
 DROPS = ROW | {"random": SMALL | {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}}
-SOFT = {
-    "input": "formatted",
-    "tuner": "soft_prompt",
-    "head": "verbalizer",
-    "init": "vocabulary",
-    "length": 3,
-}
+PLAIN = {"input": "plain", "head": "pooler"}
+FORMATTED = {"input": "formatted", "head": "verbalizer"}
+PREFIX = {**PLAIN, "tuner": "prefix", "length": 3}
+SOFT = {**FORMATTED, "tuner": "soft_prompt", "init": "vocabulary", "length": 3}
 on_a_card = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
 LONG = {"epochs": 8, "patience": 8}
 TEXTS = {
@@ -27,6 +24,11 @@ TEXTS = {
     "soft": ("", SOFT),
     "filled": ("", {**SOFT, "max_length": 13, "length": 512 - 13}),
     "t5": ("", {**SOFT, "row": ROW_T5, "decoding": "open", "sentinel_loss": True}),
+    "prefix": ("", {**PREFIX, "row": DROPS, "positions": "shifted", "body_dropout": True}),
+    "prefix-mlp": ("", {**PREFIX, "mlp": True, "layers": "2-2"}),
+    "prefix-t5": ("", {**FORMATTED, "tuner": "prefix", "row": ROW_T5}),
+    "lora": ("", {**PLAIN, "tuner": "lora", "lora_dropout": 0.1}),
+    "soft-plain": ("", {**PLAIN, "tuner": "soft_prompt", "embedded": "as_released", "body_dropout": True}),
 }
 IMAGES = {
     "linear": {},
@@ -34,6 +36,7 @@ IMAGES = {
     "vpt": {"prompt_dropout": 0.1},
     "finetune": {},
     "lpt-joint": {},
+    "": {"tuner": "prefix"},
 }
 
 

@@ -75,6 +75,18 @@ class Predictor:
     head_start: HEAD_START = key("random", "class_means: class vectors begin as LIFT's (Shi et al. 2024)")
 
 
+@component("pooler")
+class Pooler:
+    """The backbone's own pooler (dense and tanh), dropout, one layer (P-Tuning v2's code).
+
+    The pooler learns where the body does. One that its checkpoint lacks is drawn, and always learns.
+    """
+
+    dropout: float = key(0.1, "dropout of the features (0.1 in BERT's own)", **DROPOUT)
+    predictor: LinearPredictor | CosinePredictor = choice("linear", "how class logits are computed")
+    head_start: HEAD_START = key("random", "class_means: class vectors begin as LIFT's (Shi et al. 2024)")
+
+
 @component("verbalizer")
 class Verbalizer:
     """The pre-trained language-model head at the mask, over the words of the classes (GLEE section 2.2)."""

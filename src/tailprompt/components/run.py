@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Literal
 
 from tailprompt.components.declare import choice, component, key, part
-from tailprompt.components.heads import Linear, Predictor, Verbalizer
+from tailprompt.components.heads import Linear, Pooler, Predictor, Verbalizer
 from tailprompt.components.inputs import Formatted, Pixels, Plain, Prompted
 from tailprompt.components.training import Training
-from tailprompt.components.tuners import Frozen, Full, GroupPrompts, Prompts, PromptsShallow, SoftPrompt
+from tailprompt.components.tuners import (
+    Frozen,
+    Full,
+    GroupPrompts,
+    Lora,
+    Prefix,
+    Prompts,
+    PromptsShallow,
+    SoftPrompt,
+)
 
 START = {
     "additionalProperties": False,
@@ -46,10 +55,12 @@ class Run:
     """All settings of a run."""
 
     input: Plain | Prompted | Formatted | Pixels = choice("plain", "what the backbone reads", image="pixels")
-    tuner: Full | Frozen | SoftPrompt | Prompts | PromptsShallow | GroupPrompts = choice(
+    tuner: Full | Frozen | SoftPrompt | Prefix | Lora | Prompts | PromptsShallow | GroupPrompts = choice(
         "full", "what is trained besides the head"
     )
-    head: Linear | Verbalizer | Predictor = choice("linear", "what makes class logits", image="predictor")
+    head: Linear | Verbalizer | Predictor | Pooler = choice(
+        "linear", "what makes class logits", image="predictor"
+    )
     training: Training = part(when={"rows": ("train",)})
     precision: Literal["float32", "tf32", "bfloat16"] = key(
         "float32", "format of numbers; tf32 and bfloat16 need a GPU that has them"

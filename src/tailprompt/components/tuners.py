@@ -7,6 +7,14 @@ from typing import Literal
 from tailprompt.components.declare import component, key, part
 
 IMAGES = {"input": ("pixels",)}
+TEXTS = {"input": ("plain", "prompted", "formatted")}
+LAYERS = {
+    "default": "all",
+    "says": "layers that have it, counted from 1: all, or from-to as 17-24",
+    "pattern": "^(all|[1-9][0-9]*-[1-9][0-9]*)$",
+    "description": "all, or from-to as 17-24",
+}
+BODY_DROPOUT = {"default": False, "says": "true drops in the frozen body too, as released"}
 
 
 @component("beside")
@@ -39,12 +47,21 @@ class Frozen:
     beside: Beside = part(when=IMAGES)
 
 
+@component("before_plain")
+class BeforePlain:
+    """What else is said of a prompt before plain input (the baseline PT of P-Tuning v2)."""
+
+    embedded: Literal["correct", "as_released"] = key(
+        "correct", "as_released adds positions, types and norm to the text twice (code of P-Tuning v2)"
+    )
+    body_dropout: bool = key(**BODY_DROPOUT)
+
+
 @component("soft_prompt")
 class SoftPrompt:
     """Vectors before the input of a frozen language model (PPT Eq. 2)."""
 
     reads = ("text",)
-    heads = ("verbalizer",)
     goes_on = ("soft_prompt",)
     length: int = key(100, "number of vectors (PPT section 4.1)", minimum=1)
     init: Literal["normal", "vocabulary", "top_words", "label_words", "task_words", "as_released"] = key(
@@ -55,6 +72,38 @@ class SoftPrompt:
         "factor of the prompt in the body's input; T5's rows say 100, for the learning rates of PPT's code",
         exclusiveMinimum=0,
     )
+    plain: BeforePlain = part(when={"input": ("plain",)})
+
+
+@component("prefix")
+class Prefix:
+    """Keys and values before those of the input, in each chosen layer (P-Tuning v2, section 3)."""
+
+    reads = ("text", "image")
+    goes_on = ("prefix",)
+    length: int = key(20, "keys and values a layer (P-Tuning v2, section 3.3)", minimum=1)
+    layers: str = key(**LAYERS)
+    mlp: bool = key(False, "true makes them by a network of two layers, which is folded away on saving")
+    mlp_hidden: int = key(512, "width of its hidden layer", minimum=1)
+    prefix_dropout: float = key(0.1, "dropout of keys and values", minimum=0, exclusiveMaximum=1)
+    positions: Literal["kept", "shifted"] = key(
+        "kept", "shifted counts the first word's position from length, as released", when=TEXTS
+    )
+    body_dropout: bool = key(**BODY_DROPOUT)
+    beside: Beside = part(when=IMAGES)
+
+
+@component("lora")
+class Lora:
+    """Low-rank changes of the query and value projections (Hu et al. 2022; peft's layers)."""
+
+    reads = ("text",)
+    goes_on = ("lora",)
+    rank: int = key(8, "rank of each change", minimum=1)
+    alpha: float = key(16.0, "each change is multiplied by alpha / rank", exclusiveMinimum=0)
+    lora_dropout: float = key(0.0, "dropout of what each change reads", minimum=0, exclusiveMaximum=1)
+    layers: str = key(**LAYERS)
+    body_dropout: bool = key(**BODY_DROPOUT)
 
 
 INIT = Literal["trunc_normal", "xavier"]

@@ -124,14 +124,21 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
     for place in places:
         if place.is_file():
             return place
-    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, places))}" + advice(entry))
+    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, places))}" + advice(row, entry))
 
 
-def advice(entry: dict) -> str:
-    """What the user can do about a missing file."""
+def advice(row: dict, entry: dict) -> str:
+    """What the user can do about a missing file, and where it is to be had if it cannot be downloaded."""
     if "path" in entry:
         return "; correct its path in the data set's row"
-    return "; put it there" + (", or set data_dir: null to download it" if "url" in entry else "")
+    if "url" in entry:
+        return "; put it there, or set data_dir: null to download it"
+    return f"; put it there{had(row)}"
+
+
+def had(row: dict) -> str:
+    """A clause about where the files of a data set are to be had, if its row says so."""
+    return f"; it is to be had from {row['source']}" if "source" in row else ""
 
 
 def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
@@ -150,6 +157,7 @@ def downloaded(row: dict, entry: dict, raw: Path, lock: Path) -> Path:
         if "url" not in entry:
             raise BadInput(
                 f"'{row['name']}': {path.name} is published nowhere; set data_dir to a folder that has it"
+                + had(row)
             )
         if offline():
             raise BadInput(

@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data import checks, listings
-from tailprompt.data.columns import CHOICES, listed, offered, strings
+from tailprompt.data.columns import CHOICES, are_texts, listed, offered, strings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.preflight import places
 from tailprompt.data.readers import PLACE, rows
+from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
@@ -34,17 +35,20 @@ def columns_of(wanted: list[str], given: dict[str, str | list[str] | None], run:
 
 
 def read(
-    file: Path, columns: Columns, *, encoding: str, taken: tuple[str, ...], options: int
+    file: Path, columns: Columns, *, encoding: str, taken: tuple[str, ...], options: int, words: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of a file as they are, and as a run's input takes them.
 
-    taken: names of columns that are to be added. options: the most that a row may have.
+    taken: names of columns that are to be added. options: the most that a row may have. words: whether the
+    run reads words, into which texts are split unless they come as lists of words.
     """
     images = "path" in columns
     table = rows_of(file, encoding, images=images)
     if there := [name for name in taken if name in table]:
         raise BadInput(f"{file} has a column {known(there)} already; rename it")
-    return table, images_of(table, columns, file) if images else texts_of(table, columns, file, options)
+    if images:
+        return table, images_of(table, columns, file)
+    return table, sentences_of(table, columns, file) if words else texts_of(table, columns, file, options)
 
 
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
@@ -88,6 +92,21 @@ def texts_of(table: pd.DataFrame, columns: Columns, path: Path, most: int) -> pd
     if CHOICES in texts:
         checks.options(texts, str(path))
     return texts.assign(label=0, id=texts[PLACE])
+
+
+def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
+    """Words, text, and the first character of each word in it; words that come as a list are so joined."""
+    given = table.get(columns["text"], pd.Series(index=table.index))
+    is_list = given.map(are_texts)
+    plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
+    texts = cells(plain if columns["text"] in table else table, columns, path)
+    checks.texts(texts, str(path))
+    split = [
+        joined_words(list(cell)) if own else split_words(text)
+        for cell, own, text in zip(given, is_list, texts["text"], strict=True)
+    ]
+    words, offsets = zip(*split, strict=True)
+    return texts.assign(words=words, offsets=offsets, id=texts[PLACE])
 
 
 def images_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:

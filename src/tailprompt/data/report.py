@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tailprompt.data import tagged
 from tailprompt.data.groups import groups
 from tailprompt.data.listings import others
 
@@ -45,11 +46,12 @@ def describe(
         "mean_length": mean_length(table, row.get("language")),
         "duplicates": {split: int(key.duplicated().sum()) for split, key in keys.items()},
         "shared": {f"{a},{b}": shared(keys[a], keys[b]) for a, b in PAIRS},
-        "conflicts": int((table.groupby(whole)["label"].nunique() > 1).sum()),
+        "conflicts": conflicts(table, whole),
         "majority": {split: round(max(n) / max(1, sum(n)), 4) for split, n in counts.items()},
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
         **drawn(table, row),
+        **({"roles": True} if "predicate" in table else {}),
         "row": {key: value for key, value in row.items() if key != "asked"},
         "sources": sources,
         **images,
@@ -64,10 +66,18 @@ def content(table: pd.DataFrame) -> pd.Series:
     """The content by which two examples are the same: their texts, or the digest of their pixels."""
     if "image" in table:
         return table["digest"]
+    if "tags" in table:
+        return tagged.content(table)
     parts = [table[column] for column in ("text", "pair") if column in table]
     if "choices" in table:
         parts.append(table["choices"].map("\0".join))
     return parts[0].str.cat(parts[1:], sep="\0")
+
+
+def conflicts(table: pd.DataFrame, whole: pd.Series) -> int:
+    """The number of contents that have several labels."""
+    labels = table["tags"].map(tuple) if "tags" in table else table["label"]
+    return int((labels.groupby(whole).nunique() > 1).sum())
 
 
 def drawn(table: pd.DataFrame, row: dict) -> dict:
@@ -91,7 +101,9 @@ def evaluated(table: pd.DataFrame, row: dict) -> dict:
 
 
 def per_class(part: pd.DataFrame, classes: int) -> list[int]:
-    """The number of examples of each class."""
+    """The number of examples of each class; of tagging, of entities of each type."""
+    if "tags" in part:
+        return tagged.entity_counts(part, classes)
     return part["label"].value_counts().reindex(range(classes), fill_value=0).tolist()
 
 
@@ -106,6 +118,9 @@ def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
 
     A second text that is part of the first is not counted again.
     """
+    if "words" in table:
+        count = (lambda words: len("".join(words))) if language == "zh" else len
+        return round(float(table["words"].map(count).mean()), 1)
     if "text" not in table:
         return None
 

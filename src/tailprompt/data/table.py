@@ -1,8 +1,10 @@
 """The canonical table of a data set, with its class names.
 
 Its columns are id, split, label (class id), and either text, perhaps with pair and choices (the label is then
-the place of the right one), or image (its row in the decoded array). A loader reads one source format into
-strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
+the place of the right one), or image (its row in the decoded array). Sentences have words and tags (tag ids)
+instead, and of semantic roles predicate (the number of the verb) and pair (the verb).
+
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
 missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
 """
 
@@ -17,11 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailprompt import files
-from tailprompt.data import checks
+from tailprompt.data import checks, tagged
 from tailprompt.data.columns import CHOICES, LETTERS, SPLITS, load_table, split_word
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.ppt import load_c3, load_race, load_trees
 from tailprompt.data.readers import PLACE, read_separated
+from tailprompt.data.sentences import ENTITIES, load_roles, load_tags
 from tailprompt.data.splits import cut, stratified
 from tailprompt.data.unlabelled import (
     load_next_sentence_choice,
@@ -34,6 +37,7 @@ from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
+TAGGED = ["id", "split", "words", "tags", "predicate", "pair"]
 
 
 def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
@@ -43,6 +47,8 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    if ENTITIES in table:
+        return sentences(table, row)
     checks.types(table, name)
     table = chosen(table, row)
     checks.texts(table, name)
@@ -59,6 +65,16 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
     return finished(table, row, classes, source), classes
+
+
+def sentences(table: pd.DataFrame, row: dict) -> tuple[pd.DataFrame, list[str]]:
+    """The canonical table of sentences with entities, and the types of entities in id order."""
+    table = divided(numbered(tagged.drawn_by_rarest(table)), row)
+    checks.ids(table, row["name"])
+    checks.splits(table, row["name"], needed=needed(row))
+    types = tagged.types_of(table, row)
+    table = shortened(tagged.with_tags(table, types), row, len(types) + 1)
+    return table[[column for column in TAGGED if column in table]], types
 
 
 def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
@@ -95,12 +111,16 @@ def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) ->
     checks.splits(table, name, needed=("test",) if shifted else needed(row))
     checks.labels(table, classes, name, source, trained="test" if shifted else "train")
     table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
-    table = table[[column for column in COLUMNS if column in table]]
+    return shortened(table[[column for column in COLUMNS if column in table]], row, len(classes))
+
+
+def shortened(table: pd.DataFrame, row: dict, classes: int) -> pd.DataFrame:
+    """The rows that the cut of a data set's row keeps."""
     try:
         changes, draw = row.get("cut", {}), row.get("draw", "digest")
-        return cut(table, changes, len(classes), draw=draw).reset_index(drop=True)
+        return cut(table, changes, classes, draw=draw).reset_index(drop=True)
     except BadInput as error:
-        raise BadInput(f"'{name}': {error}") from None
+        raise BadInput(f"'{row['name']}': {error}") from None
 
 
 def needed(row: dict) -> tuple[str, ...]:
@@ -202,6 +222,8 @@ LOADERS = {
     "trees": load_trees,  # SST's parse trees
     "race": load_race,
     "c3": load_c3,
+    "tags": load_tags,  # words with tags or entities: CoNLL's columns, JSON
+    "roles": load_roles,  # semantic roles, one verb a line
     "next_sentence_pair": load_next_sentence_pair,
     "next_sentence_choice": load_next_sentence_choice,
     "pseudo_label": load_pseudo_label,

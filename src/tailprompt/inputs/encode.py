@@ -162,7 +162,7 @@ def shorten(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def pack(
-    parts: list[Part], labels: Int[np.ndarray, " rows"], names: Sequence[str], pad: int, most: int
+    parts: list[Part], labels: Int[np.ndarray, "rows *labels"], names: Sequence[str], pad: int, most: int
 ) -> Examples:
     """The rows of all parts as examples, in the order of labels and names."""
     order = np.argsort(np.concatenate([part.rows for part in parts]))

@@ -15,7 +15,9 @@ from tailprompt.inputs.features import Features
 from tailprompt.inputs.images import Images, image_examples
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
+from tailprompt.inputs.words import encode_sentences
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.limits import places
 
 Split = Examples | Images | Features
 
@@ -45,11 +47,18 @@ def encode_rows(
     words: dict[str, str] | None = None,
     kept: Path | None = None,
 ) -> Examples:
-    """The rows of a table (id, text, label, perhaps pair or choices) as token ids.
+    """The rows of a table (id, text, label, perhaps pair or choices; or id, words, tags) as token ids.
 
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
     """
     told, tuner = run.input, run.tuner
+    room = {
+        "max_length": told.max_length,
+        "positions": backbone.positions,
+        "prompt_length": places(tuner),
+    }
+    if "words" in table:
+        return encode_sentences(table, backbone.tokenizer, **room, kept=kept)
     return encode(
         table,
         backbone.tokenizer,
@@ -57,9 +66,7 @@ def encode_rows(
         template=getattr(told, "template", None),
         language=getattr(told, "language", None),
         words=words,
-        max_length=told.max_length,
-        positions=backbone.positions,
-        prompt_length=tuner.length if tuner.name == "soft_prompt" else 0,
+        **room,
         kept=kept,
     )
 
@@ -112,4 +119,5 @@ def word_texts(table: pd.DataFrame, backbone: Backbone | VisionBackbone, run: Ru
     """Token ids of the training texts, where a soft prompt begins with words of them."""
     if run.tuner.name != "soft_prompt" or run.tuner.init != "task_words":
         return []
-    return tokenize(backbone.tokenizer, table["text"].tolist())
+    texts = table["words"].map(" ".join) if "words" in table else table["text"]
+    return tokenize(backbone.tokenizer, texts.tolist())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import nn
@@ -14,12 +14,21 @@ from torch import nn
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import check_vocabulary, drawn, pretrained, source, unavailable
 from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CPU = torch.device("cpu")
+
+
+class Attention(NamedTuple):
+    """The attention of a backbone: its layers, the heads of each, and the size of a head."""
+
+    depth: int
+    heads: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class Backbone:
         input embedding
     positions: the most tokens of an input; infinite where positions are relative
     device_map: the GPU of each part of a body that is spread over several
+    pooler: reads the dense layer of the pooler, and whether it is the checkpoint's own; None for a T5
     """
 
     reads = "text"
@@ -44,6 +54,20 @@ class Backbone:
     positions: int | float
     initializer_range: float
     device_map: dict[str, int | str] | None = None
+    pooler: Callable[[], tuple[nn.Linear, bool]] | None = None
+
+    @property
+    def attention(self) -> Attention:
+        """Of a T5, its encoder's."""
+        config = self.body.config
+        heads = config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        return Attention(config.num_hidden_layers, heads, size)
+
+    @property
+    def first_position(self) -> int:
+        """The position of the first token; a RoBERTa has the first ones for padding."""
+        return self.body.config.max_position_embeddings - int(self.positions)
 
     @property
     def norm(self) -> nn.LayerNorm:
@@ -67,6 +91,12 @@ class VisionBackbone:
     std: tuple[float, ...]
     tokens: int
     initializer_range: float = 0.02
+
+    @property
+    def attention(self) -> Attention:
+        """All blocks are alike."""
+        heads = self.body.blocks[0].attn.num_heads
+        return Attention(self.depth, heads, self.width // heads)
 
 
 def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
@@ -125,7 +155,22 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
         model.config.hidden_size,
         positions,
         model.config.initializer_range,
+        pooler=partial(pooler, row, where, pinned),
     )
+
+
+def pooler(row: dict, where: str, pinned: dict) -> tuple[nn.Linear, bool]:
+    """The dense layer of a pooler, and whether it is the checkpoint's own, or else drawn.
+
+    A masked language model has none, but its checkpoint may. It is read only for the head `pooler`.
+    """
+    from transformers import AutoModel
+
+    if "random" in row:
+        return drawn(AutoModel, where, pinned, row["random"]).pooler.dense, True
+    options = {"dtype": torch.float32, **pinned, "output_loading_info": True}
+    model, report = AutoModel.from_pretrained(where, **options)
+    return model.pooler.dense, not any("pooler." in name for name in report["missing_keys"])
 
 
 def t5(row: dict, where: str, pinned: dict) -> Backbone:
@@ -146,6 +191,7 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
+    exchange(model)
     body = EncoderDecoder(model, sentinel(tokenizer))
     width, factor = model.config.d_model, model.config.initializer_factor
     places = getattr(model, "hf_device_map", None)

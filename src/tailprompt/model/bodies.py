@@ -6,6 +6,7 @@ The pre-trained network is its attribute `pretrained`. What a tuner adds stands 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tailprompt.model.attention import block, embed
+from tailprompt.model.attention import Pair, block, embed
 from tailprompt.model.tuners.groups import Groups
 
 Pixels = Float[Tensor, "batch 3 size size"]
@@ -35,12 +36,15 @@ class Read(NamedTuple):
 
 
 class TextBody(nn.Module):
-    """A language model, perhaps with a soft prompt before its input (PPT Eq. 2).
+    """A language model, perhaps with a soft prompt before its input (PPT Eq. 2), or a prefix in its layers.
 
     prompts: Float[length width]; the parameter is `prompts / scale`, and the network sees `scale` times the
     parameter. PPT's released code divides T5's embeddings by 100 for half precision. This changes no
-    function, but its learning rates belong to that space; with scale 100 they can be used unchanged. rests:
-    whether the network stays in evaluation mode, so that its dropout is off.
+    function, but its learning rates belong to that space; with scale 100 they can be used unchanged. twice:
+    whether a text behind a prompt has its positions, types and norm added twice (code of P-Tuning v2).
+    prefix: `tuners.prefix.Prefix`. first: the position of the first token, if it is not the network's choice.
+    lora: changes that have hooked themselves into the network. rests: whether the network stays in evaluation
+    mode, so that its dropout is off.
     """
 
     reads = "text"
@@ -51,11 +55,16 @@ class TextBody(nn.Module):
         *,
         prompts: Float[Tensor, "length width"] | None = None,
         scale: float = 1.0,
+        twice: bool = False,
+        prefix: nn.Module | None = None,
+        first: int | None = None,
+        lora: nn.ModuleDict | None = None,
         rests: bool = False,
     ):
         super().__init__()
         self.prompts = None if prompts is None else nn.Parameter(prompts / scale)
         self.pretrained, self.scale, self.rests = pretrained, scale, rests
+        self.prefix, self.first, self.lora, self.twice = prefix, first, lora, twice
 
     def train(self, mode: bool = True) -> TextBody:
         super().train(mode)
@@ -79,6 +88,11 @@ class TextBody(nn.Module):
 
     def states(self, attention_mask: Tensor, **inputs: Tensor) -> Tokens:
         """The network's last hidden states."""
+        batch, tokens = attention_mask.shape
+        if self.prefix is not None:
+            inputs["prefix"] = self.prefix(batch)
+        if self.first is not None:
+            inputs["position_ids"] = self.first + torch.arange(tokens, device=attention_mask.device)[None]
         if attention_mask.is_cuda:
             attention_mask = added_mask(attention_mask, self.pretrained.get_input_embeddings().weight.dtype)
         return self.pretrained(attention_mask=attention_mask, **inputs).last_hidden_state
@@ -86,7 +100,11 @@ class TextBody(nn.Module):
     def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
         """The network's last hidden states behind the prompt, without those of the prompt."""
         batch, tokens = input_ids.shape
-        embedded = self.pretrained.get_input_embeddings()(input_ids)
+        if self.twice:  # once here and once in the network, which is told no types
+            embedded = self.pretrained.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+            token_type_ids = torch.zeros_like(token_type_ids)
+        else:
+            embedded = self.pretrained.get_input_embeddings()(input_ids)
         prompts = self.embeddings().to(embedded.dtype).expand(batch, -1, -1)
         before = attention_mask.new_ones(batch, len(self.prompts))
         states = self.states(
@@ -109,6 +127,8 @@ def added_mask(mask: Int[Tensor, "batch tokens"], dtype: torch.dtype) -> Float[T
 class ImageBody(nn.Module):
     """A timm ViT, perhaps with prompts in every block or before the first block only, and group prompts.
 
+    Or with a prefix in its blocks, which is `tuners.prefix.Prefix`.
+
     prompts: Float[depth length width] for every block, or Float[1 length width] for the first. border: is
     added to the pixels. adapters: one parallel to each MLP. dropout: of prompts that learn. rests: whether
     the ViT stays in evaluation mode, so that its dropout and stochastic depth are off.
@@ -124,13 +144,14 @@ class ImageBody(nn.Module):
         groups: Groups | None = None,
         border: nn.Module | None = None,
         adapters: nn.ModuleList | None = None,
+        prefix: nn.Module | None = None,
         dropout: float = 0.0,
         rests: bool = True,
     ):
         super().__init__()
         self.prompts, self.groups = prompts, groups
         self.pretrained, self.border, self.adapters = pretrained, border, adapters
-        self.dropout, self.rests, self.block = dropout, rests, block
+        self.prefix, self.dropout, self.rests, self.block = prefix, dropout, rests, block
 
     def train(self, mode: bool = True) -> ImageBody:
         super().train(mode)
@@ -184,6 +205,7 @@ class ImageBody(nn.Module):
         groups: Float[Tensor, "batch blocks length width"] | None = None,
     ) -> Float[Tensor, "batch kept width"]:
         """The tokens after blocks `first` to `end` - 1; after the last block, the class token only."""
+        pairs: Sequence[Pair | None] = (None,) * end if self.prefix is None else self.prefix(len(tokens))
         for i in range(first, end):
             prompts = None
             if self.prompts is not None and not self.shallow:
@@ -193,7 +215,7 @@ class ImageBody(nn.Module):
                 prompts = torch.cat([prompts.expand(len(tokens), -1, -1), group], dim=1)  # LPT Eq. 4
             adapter = None if self.adapters is None else self.adapters[i]
             queries = 1 if i + 1 == len(self.pretrained.blocks) else None
-            tokens = self.block(self.pretrained.blocks[i], tokens, prompts, adapter, queries)
+            tokens = self.block(self.pretrained.blocks[i], tokens, prompts, adapter, queries, pairs[i])
         return tokens
 
     def dropped(

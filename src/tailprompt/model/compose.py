@@ -18,6 +18,8 @@ from tailprompt.model.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.model.bodies import Read
 from tailprompt.model.heads import HEADS, scale_by_norm
 from tailprompt.model.tuners.deep import group_prompts, prompts, prompts_shallow
+from tailprompt.model.tuners.lora import lora
+from tailprompt.model.tuners.prefix import prefix
 from tailprompt.model.tuners.soft import soft_prompt
 from tailprompt.model.tuners.whole import frozen, full
 
@@ -137,7 +139,7 @@ def compose(
         limits.check(run.tuner, starts=run.start is not None, depth=backbone.depth, size=backbone.size)
     body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
     head = HEADS[run.head.name](backbone, run.head, words)
-    if run.tuner.name == "soft_prompt":  # only the prompt learns
+    if run.head.name == "verbalizer" and run.tuner.name in ("soft_prompt", "prefix", "lora"):
         head.requires_grad_(False)
     return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run), unit=unit)
 
@@ -160,6 +162,8 @@ TUNERS = {
     "full": full,
     "frozen": frozen,
     "soft_prompt": soft_prompt,
+    "prefix": prefix,
+    "lora": lora,
     "prompts": prompts,
     "prompts_shallow": prompts_shallow,
     "group_prompts": group_prompts,

@@ -26,6 +26,7 @@ class EncoderDecoder(nn.Module):
     def __init__(self, model: nn.Module, sentinel: int):
         super().__init__()
         self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
+        self.config = model.encoder.config  # prefixes and positions are the encoder's
         self.spread = hasattr(model, "hf_device_map")
         self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
         asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
@@ -37,10 +38,13 @@ class EncoderDecoder(nn.Module):
     def get_input_embeddings(self) -> nn.Embedding:
         return self.encoder.get_input_embeddings()
 
-    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None):
-        """last_hidden_state: Float[batch 2 width], of answer and sentinel; token types are ignored."""
+    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None, **prefixed):
+        """last_hidden_state: Float[batch 2 width], of answer and sentinel; token types are ignored.
+
+        prefixed: the `prefix` of the encoder, where there is one.
+        """
         inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
-        read = self.encoder(**inputs).last_hidden_state
+        read = self.encoder(**inputs, **prefixed).last_hidden_state
         hidden = self.decoder(
             input_ids=self.asked.expand(len(read), -1),
             encoder_hidden_states=read,

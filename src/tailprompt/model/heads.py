@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+from tqdm import tqdm
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
@@ -85,6 +86,25 @@ def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]])
     else:
         made.weight.data = F.normalize(made.weight.data, dim=-1)
     return Classifier({"dropout": nn.Dropout(told.dropout)}, made, scale=scale)
+
+
+def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
+    """The backbone's own pooler (dense -> tanh) -> dropout -> predictor (code of P-Tuning v2).
+
+    told: `components.heads.Pooler`. The pooler learns if the body does. One that the checkpoint lacks is
+    drawn here, learns, and is printed. Raises BadInput for a backbone without such a layer.
+    """
+    if backbone.pooler is None:
+        raise BadInput("head pooler is for a bert or roberta, whose pooler it reads; take another head")
+    dense, own = backbone.pooler()
+    dense.requires_grad_(not own or all(value.requires_grad for value in backbone.body.parameters()))
+    if not own:
+        nn.init.normal_(dense.weight, std=backbone.initializer_range)
+        nn.init.zeros_(dense.bias)
+        tqdm.write("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
+    last = predictor(backbone, told, words)
+    parts = {"dense": dense, "activation": nn.Tanh(), "dropout": nn.Dropout(told.dropout)}
+    return Classifier(parts, last.predictor, scale=scale_of(told.predictor))
 
 
 def scale_of(predictor) -> float | None:
@@ -210,4 +230,4 @@ def pretrained_norm(backbone: Backbone, told) -> nn.LayerNorm:
 
 ACTIVATIONS = {"tanh": nn.Tanh(), "relu": nn.ReLU(), "gelu": nn.GELU()}
 NORMS = {"none": no_norm, "fresh": fresh_norm, "pretrained": pretrained_norm}
-HEADS = {"linear": linear, "predictor": predictor, "verbalizer": verbalizer}
+HEADS = {"linear": linear, "predictor": predictor, "pooler": pooler, "verbalizer": verbalizer}

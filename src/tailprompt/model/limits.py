@@ -6,16 +6,55 @@ from tailprompt.errors import BadInput
 
 
 def check_length(
-    max_length: int, positions: int | float, prompt_length: int, *, backbone: str = "the backbone"
+    max_length: int,
+    positions: int | float,
+    prompt_length: int,
+    *,
+    backbone: str = "the backbone",
+    prompt: str = "soft prompt",
 ) -> None:
-    """Raise BadInput where texts, and the soft prompt before them, may have more tokens than positions."""
+    """Raise BadInput where texts, and the prompt before them, may have more tokens than positions."""
     left = positions - prompt_length
     if max_length > left:
-        beside, other = (" beside its soft prompt", ", or length") if prompt_length else ("", "")
+        beside, other = (f" beside its {prompt}", ", or length") if prompt_length else ("", "")
         raise BadInput(
             f"max_length {max_length} is more than the {left} positions of {backbone}{beside}; "
             f"lower it{other}"
         )
+
+
+def places(tuner) -> int:
+    """The positions that a tuner takes before the text."""
+    shifted = tuner.name == "prefix" and tuner.positions == "shifted"
+    return tuner.length if tuner.name == "soft_prompt" or shifted else 0
+
+
+def check_text(
+    tuner, max_length: int, positions: int | float, *, family: str, depth: int | None, backbone: str
+) -> None:
+    """Raise BadInput if a backbone for texts has too few positions or layers for a tuner.
+
+    Or for shifted positions if they are relative. positions, depth: infinite or None if unknown.
+    """
+    if family == "t5" and getattr(tuner, "positions", None) == "shifted":
+        raise BadInput(f"positions: shifted needs a table of positions, which {backbone} lacks; take kept")
+    what = "prefix" if tuner.name == "prefix" else "soft prompt"
+    check_length(max_length, positions, places(tuner), backbone=backbone, prompt=what)
+    if depth is not None and getattr(tuner, "layers", None):
+        layers_of(tuner.layers, depth, backbone=backbone)
+
+
+def layers_of(layers: str, depth: int, *, backbone: str = "the backbone") -> range:
+    """Layers by their index from 0. layers: `all`, or from-to, counted from 1.
+
+    Raises BadInput for layers that the backbone does not have.
+    """
+    if layers == "all":
+        return range(depth)
+    first, last = (int(number) for number in layers.split("-"))
+    if not 1 <= first <= last <= depth:
+        raise BadInput(f"layers {layers} are none of {backbone}, which has {depth}; choose from 1-{depth}")
+    return range(first - 1, last)
 
 
 def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = None) -> None:
@@ -27,6 +66,8 @@ def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = N
     border = tuner.beside.border
     if size is not None and not 0 <= 2 * border < size:
         raise BadInput(f"border {border} leaves nothing of {size} pixels a side; lower it")
+    if depth is not None and getattr(tuner, "layers", None):
+        layers_of(tuner.layers, depth)
     if tuner.name == "group_prompts":
         check_groups(tuner, starts, depth)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from torch import Tensor
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading
@@ -15,7 +16,9 @@ from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
 
-NETWORK = "body.pretrained."  # prefix of the parameters that come from the checkpoint
+NETWORK = "body.pretrained."  # how the names of parameters begin that come from the checkpoint
+PREFIX = "body.prefix."
+ADDED = ("body.prompts", PREFIX, "body.lora.")  # and of those that a run may not begin without
 
 
 def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
@@ -26,7 +29,7 @@ def write_weights(path: Path, model: Model, *, tuned: bool, keep: bool) -> None:
     kept = held(model, tuned=tuned)
     if tuned and not keep:
         kept = {name for name in kept if not name.startswith(NETWORK)}
-    tensors = {name: value.detach() for name, value in model.named_parameters() if name in kept}
+    tensors = {name: value.detach() for name, value in parameters(model).items() if name in kept}
     tensors["class_vectors"] = model.head.class_vectors().detach()
     write_tensors(path, {name: value.cpu().contiguous().clone() for name, value in tensors.items()})
 
@@ -37,23 +40,30 @@ def held(model: Model, *, tuned: bool = False) -> set[str]:
     tuned: whether the network differs from the checkpoint, because it learned here or in the run's start.
     Then all of its parameters are included.
     """
-    added = {
-        f"body.{name}" for name, _ in model.body.named_parameters() if not name.startswith("pretrained.")
-    }
-    network = {name for name, _ in model.named_parameters() if name.startswith(NETWORK)} if tuned else set()
-    return {name for name, value in model.named_parameters() if value.requires_grad} | added | network
+    named = parameters(model)
+    added = {name for name in named if name.startswith("body.") and not name.startswith(NETWORK)}
+    network = {name for name in named if name.startswith(NETWORK)} if tuned else set()
+    return {name for name, value in named.items() if value.requires_grad} | added | network
+
+
+def parameters(model: Model) -> dict[str, Tensor]:
+    """The parameters by name; of a prefix its keys and values, whatever makes them."""
+    prefix, names = getattr(model.body, "prefix", None), f"{PREFIX}network."
+    own = {name: value for name, value in model.named_parameters() if not name.startswith(names)}
+    made = {} if prefix is None else prefix.stacked()
+    return own | {f"{PREFIX}{name}": value for name, value in made.items()}
 
 
 def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
     """Names of the parameters that the weights of a run's start may lack.
 
-    They may lack the body, but not its prompts, and not the network if it was `tuned` in that run.
+    They may lack the body, but not its prompts or changes, and not the network if it was `tuned` in that run.
     """
     return {
         name
         for name, _ in model.named_parameters()
         if name.startswith("body.")
-        and not name.startswith("body.prompts")
+        and not name.startswith(ADDED)
         and not (tuned and name.startswith(NETWORK))
     }
 
@@ -89,12 +99,14 @@ def load_trained(
     with reading(path):
         weights = load_file(path)
     weights.pop("class_vectors", None)
+    if getattr(model.body, "prefix", None) is not None:
+        model.body.prefix.fold()  # it goes on from keys and values
     needed = held(model, tuned=tuned)
     shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
     absent = needed - set(weights) - set(lacking)
-    if "body.prompts" in absent:
-        wanted = "soft_prompt" if model.body.reads == "text" else "prompts"
-        raise BadInput(f"{path} has no body.prompts; name the run of a method with tuner: {wanted} in start")
+    if added := sorted(name for name in absent if name.startswith(ADDED)):
+        wanted = tuner_of(added[0], model)
+        raise BadInput(f"{path} has no {added[0]}; name the run of a method with tuner: {wanted} in start")
     if any(name.startswith(NETWORK) for name in absent):
         raise BadInput(f"{path} holds the head without its body; {hint}, and run it again")
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
@@ -102,9 +114,22 @@ def load_trained(
     model.load_state_dict(weights, strict=False)
 
 
+def tuner_of(name: str, model: Model) -> str:
+    """The tuner that adds a parameter of this name."""
+    if name != "body.prompts":
+        return name.split(".")[1]
+    return "soft_prompt" if model.body.reads == "text" else "prompts"
+
+
 @torch.no_grad()
 def load_adapter(model: Model, folder: Path) -> None:
-    """Load a soft prompt in peft's format; raises BadInput unless the model takes a prompt of its shape."""
+    """Load a soft prompt or a prefix in peft's format.
+
+    Raises BadInput unless the model takes one of its shape.
+    """
+    if getattr(model.body, "prefix", None) is not None:
+        load_prefix(model, folder)
+        return
     own = model.body.prompts
     if own is None or model.body.reads == "image":
         raise BadInput(
@@ -115,6 +140,19 @@ def load_adapter(model: Model, folder: Path) -> None:
         given, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (prompt, own))
         raise BadInput(f"{folder} has a prompt of {given}, not {wanted}; set length, or the backbone")
     own.copy_(prompt / model.body.scale)
+
+
+def load_prefix(model: Model, folder: Path) -> None:
+    """Load a prefix in peft's format; raises BadInput unless the model takes one of its shape."""
+    prefix, given = model.body.prefix, adapter.read(folder, tuner="prefix")
+    prefix.fold()
+    own = adapter.rows(prefix.keys, prefix.values)
+    if given.shape != own.shape:
+        there, wanted = (" x ".join(map(str, tensor.shape)) for tensor in (given, own))
+        raise BadInput(f"{folder} has a prefix of {there}, not {wanted}; set length, layers, or the backbone")
+    keys, values = adapter.keys_and_values(given, len(prefix.keys))
+    prefix.keys.copy_(keys)
+    prefix.values.copy_(values)
 
 
 def tuned(run: Path) -> bool:

@@ -16,7 +16,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
-from tailprompt.model.adapter_config import stated
+from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
@@ -139,9 +139,9 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
         limits.check(run.tuner, starts=run.start is not None, depth=shape.get("depth"), size=size)
         limits.check_views(run.input.views, run.input.test_zoom, size)
     else:
-        prompt = run.tuner.length if run.tuner.name == "soft_prompt" else 0
-        positions = positions_of(row["family"], shape)
-        limits.check_length(run.input.max_length, positions, prompt, backbone=backbone)
+        positions, depth = positions_of(row["family"], shape), depth_of(shape)
+        told = {"family": row["family"], "depth": depth, "backbone": backbone}
+        limits.check_text(run.tuner, run.input.max_length, positions, **told)
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
@@ -182,11 +182,15 @@ def check_start(config: dict, point: Point) -> None:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
     if loaded(run) != loaded(first):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
-    if run.input.reads == "image" and first.tuner.name not in run.tuner.goes_on:
+    alone = {"prefix", "lora"} & {run.tuner.name, first.tuner.name}
+    if (alone or run.input.reads == "image") and first.tuner.name not in run.tuner.goes_on:
         going = known(run.tuner.goes_on)
         raise BadInput(f"{place} has the tuner {first.tuner.name}; {run.tuner.name} goes on from {going}")
     if of(run, "length") != of(first, "length"):
         raise BadInput(f"{place} has prompts of another length")
+    for key in ("layers", "rank"):
+        if of(run, key) != of(first, key):
+            raise BadInput(f"{place} has {key} {of(first, key)}, not {of(run, key)}; they must be alike")
     if of(run, "prompt_scale") != of(first, "prompt_scale"):
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and prompt_scale must be alike")
     chain = [start, *starts_of(config, start)]
@@ -213,10 +217,11 @@ def check_adapter(run: Run, shape: dict, folder: Path, where: str) -> None:
 
     The widths are compared if both are stated.
     """
-    if run.tuner.name != "soft_prompt":
-        raise BadInput(f"{where} start.folder is for tuner: soft_prompt, not {run.tuner.name}")
+    if run.tuner.name not in KINDS:
+        raise BadInput(f"{where} start.folder is for tuner: {' or '.join(KINDS)}, not {run.tuner.name}")
     with said_of(where):
-        stated(folder, length=run.tuner.length, width=shape.get("hidden_size", shape.get("d_model")))
+        width = shape.get("hidden_size", shape.get("d_model"))
+        stated(folder, tuner=run.tuner.name, length=run.tuner.length, width=width)
 
 
 def shape_of(config: dict, row: dict, root: str | Path) -> dict:
@@ -235,6 +240,11 @@ def stated_shape(file: Path) -> dict:
         return keyed(stated.get("model_args", stated), file)
     except BadInput:
         return {}
+
+
+def depth_of(shape: dict) -> int | None:
+    """The layers of a backbone for texts, of a T5 those of its encoder; None if not known yet."""
+    return shape.get("num_hidden_layers", shape.get("num_layers"))
 
 
 def positions_of(family: str, shape: dict) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from tailprompt.errors import BadInput, known, named
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.tagging import TAGGING
 from tailprompt.tasks.task import Task
 
 
@@ -30,5 +31,6 @@ def recorded(about: Mapping) -> Task:
 
 TASKS = {
     "choice": CHOICE,
+    "tagging": TAGGING,
     "classification": CLASSIFICATION,
 }  # choice comes first, as its rows have labels too

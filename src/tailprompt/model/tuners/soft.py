@@ -24,7 +24,7 @@ FREQUENT = 1000  # number of words from which `top_words` draws (PPT Table 2)
 def soft_prompt(
     backbone: Backbone, told, *, words: Sequence[Sequence[int]], texts: Sequence[Sequence[int]] | None
 ) -> TextBody:
-    """The frozen body with an initial prompt before its input; only the prompt learns.
+    """The frozen body with an initial prompt before its input. Of the body, only the prompt learns.
 
     told: `components.tuners.SoftPrompt`. words: token ids of each class's word. texts: token ids of the
     training texts; None if a prompt will be loaded.
@@ -39,7 +39,14 @@ def soft_prompt(
         scale=told.prompt_scale,
     )
     frozen = backbone.body.requires_grad_(False)
-    return TextBody(frozen, prompts=prompts, scale=told.prompt_scale, rests=True)
+    plain = told.plain
+    return TextBody(
+        frozen,
+        prompts=prompts,
+        scale=told.prompt_scale,
+        twice=plain is not None and plain.embedded == "as_released",
+        rests=plain is None or not plain.body_dropout,
+    )
 
 
 def first_prompt(

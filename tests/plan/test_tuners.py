@@ -1,0 +1,94 @@
+"""What the plan refuses of prefixes and LoRA, with the numbers, before the first run begins."""
+
+from dataclasses import replace
+
+import pytest
+from scales import scale
+
+from tailprompt.errors import BadInput
+from tailprompt.plan.layers import merge
+from tailprompt.plan.points import Point
+from tailprompt.plan.runnable import check_settings
+
+POINT = Point("glee", "bert-mini", "cmid", "tried", 775)
+PREFIX = {"tuner": "prefix", "length": 100, "positions": "shifted"}
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return scale("paper")
+
+
+def checked(paper, row, *, point=POINT, **others):
+    """The settings of a run of this row on bert-mini, which has 512 positions and 4 layers."""
+    rows = {"tried": {"head": "predictor", **row}, **others}
+    return check_settings(merge(paper, {"methods": rows}), [point])
+
+
+def test_a_text_and_its_shifted_prefix_fit_the_positions(paper):
+    assert checked(paper, {**PREFIX, "max_length": 412})
+    said = "max_length 413 is more than the 412 positions of backbone 'bert-mini' beside its prefix; lower it"
+    with pytest.raises(BadInput, match=f"^tried on cmid under glee: {said}, or length$"):
+        checked(paper, {**PREFIX, "max_length": 413})
+
+
+def test_a_prefix_whose_text_keeps_its_positions_takes_none(paper):
+    assert checked(paper, {**PREFIX, "positions": "kept", "max_length": 512})
+    with pytest.raises(
+        BadInput, match="513 is more than the 512 positions of backbone 'bert-mini'; lower it"
+    ):
+        checked(paper, {**PREFIX, "positions": "kept", "max_length": 513})
+
+
+@pytest.mark.parametrize("tuner", ["prefix", "lora"])
+@pytest.mark.parametrize("layers", ["1-5", "5-5", "3-2"])
+def test_layers_that_a_backbone_has_not_are_refused(paper, tuner, layers):
+    assert checked(paper, {"tuner": tuner, "layers": "4-4"})
+    said = f"layers {layers} are none of backbone 'bert-mini', which has 4; choose from 1-4"
+    with pytest.raises(BadInput, match=said):
+        checked(paper, {"tuner": tuner, "layers": layers})
+
+
+def test_layers_of_a_vit_and_of_a_t5_are_checked_too(paper):
+    images = Point("lpt", "vit-mini", "cifar100@imbalance=100", "tried", 42)
+    assert checked(paper, {"tuner": "prefix", "layers": "1-8"}, point=images)
+    with pytest.raises(BadInput, match="layers 1-9 are none of the backbone, which has 8; choose from 1-8"):
+        checked(paper, {"tuner": "prefix", "layers": "1-9"}, point=images)
+    texts = replace(POINT, backbone="t5-mini")
+    row = {"tuner": "prefix", "input": "formatted", "template": "soft", "head": "verbalizer"}
+    assert checked(paper, row, point=texts)
+    with pytest.raises(BadInput, match="layers 1-99 are none of backbone 't5-mini', which has"):
+        checked(paper, {**row, "layers": "1-99"}, point=texts)
+    with pytest.raises(BadInput, match="positions: shifted needs a table of positions, which backbone 't5-m"):
+        checked(paper, {**row, "positions": "shifted"}, point=texts)
+
+
+@pytest.mark.parametrize(
+    "row, first, said",
+    [
+        ({"tuner": "prefix"}, {"tuner": "prefix"}, None),
+        ({"tuner": "prefix"}, {"tuner": "prefix", "mlp": True}, None),
+        ({"tuner": "lora"}, {"tuner": "lora"}, None),
+        ({"tuner": "prefix"}, {"tuner": "prefix", "length": 21}, "has prompts of another length"),
+        (
+            {"tuner": "prefix"},
+            {"tuner": "prefix", "layers": "3-4"},
+            "has layers 3-4, not all; they must be alike",
+        ),
+        ({"tuner": "lora"}, {"tuner": "lora", "rank": 4}, "has rank 4, not 8; they must be alike"),
+        ({"tuner": "lora"}, {"tuner": "frozen"}, "has the tuner frozen; lora goes on from lora"),
+        ({"tuner": "frozen"}, {"tuner": "lora"}, "has the tuner lora; frozen goes on from frozen"),
+        (
+            {"tuner": "prefix"},
+            {"tuner": "full", "keep": True},
+            "has the tuner full; prefix goes on from prefix",
+        ),
+    ],
+)
+def test_a_tuner_goes_on_from_weights_of_its_kind(paper, row, first, said):
+    row = {**row, "start": {"method": "first"}}
+    if said is None:
+        assert checked(paper, row, first={"head": "predictor", **first})
+        return
+    with pytest.raises(BadInput, match=f"'tried' starts from glee/bert-mini/cmid/first/775, which {said}"):
+        checked(paper, row, first={"head": "predictor", **first})
