@@ -48,7 +48,7 @@ def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
     if kind_of(row) == "image":
         tokens = patches(backbone, shape_of(config, backbone, root))
     else:
-        tokens = text_length(row, asks["max_length"], root)
+        tokens = text_length(row, asks.get("max_length", 128), root)
     speed = THREAD * min(config["threads"], os.cpu_count() or 1) if cpu else GPU
     return START + 6 * parameters(backbone, root) * rows * tokens * asks.get("epochs", 0) / speed
 
