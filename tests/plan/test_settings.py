@@ -349,13 +349,14 @@ def test_the_papers_scale_is_lpt_too_with_three_seeds(paper):
     assert cells == {name: 3 * n for name, n in wanted.items()}
 
 
-def test_the_demo_runs_a_few_methods_of_three_papers_on_what_ships():
+def test_the_demo_runs_a_few_methods_of_the_papers_on_what_ships():
     demo = scale("demo")
     points = blocks.all_points(demo)
     papers = {"glee": {"debian-sections"}, "lpt": {"digits"}, "ppt": {"debian-topics", "prompts-single"}}
+    papers |= {"across": {"debian-sections"}}
     run = {(point.protocol, parse(point.dataset)[0]) for point in points}
     assert run == {(paper, dataset) for paper, datasets in papers.items() for dataset in datasets}
-    assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 5, 9]
+    assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 5, 9, 4]
     assert not any("files" in demo["datasets"][parse(name)[0]] for name in blocks.all_datasets(demo))
 
 

@@ -8,8 +8,8 @@ Options that are rows of their own have group (their question) and perhaps optio
 question with a passage (pair) has answers and starts, their places in it, and is answerable or not by label.
 
 A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of
-each row. `load` checks them, makes missing splits, numbers the classes and makes the cut.
-`load_images` does so for a listing of decoded images.
+each row. `load` checks them, makes missing splits, numbers the classes and makes the cut. `load_images` does
+so for a listing of decoded images.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ def expand(config: dict, spec: dict) -> dict:
     seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
     claims = claims_of(config, spec)
     cells = cells_of(config, spec, claims)
-    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
-    backbones = spec.get("backbones", [None])
+    datasets = unique(dataset for dataset, *_ in cells) if "claims" in spec else datasets_of(config, spec)
     runs = [
         {
             "dataset": dataset,
@@ -32,12 +31,13 @@ def expand(config: dict, spec: dict) -> dict:
             "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
             "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
         }
-        for dataset, method in cells
-        for backbone in backbones
+        for dataset, method, backbone in cells
         for rate in values_of(spec, method)
     ]
-    methods = unique(method for _, method in cells) or methods_of(config, spec)
-    rows = [(method, backbone) for backbone in backbones for method in methods]
+    rows = unique((method, backbone) for _, method, backbone in cells)
+    rows = rows or [(method, None) for method in methods_of(config, spec)]
+    backbones = unique(backbone for _, backbone in rows)
+    rows.sort(key=lambda row: backbones.index(row[1]))
     return {
         **{
             key: value for key, value in spec.items() if key not in ("sets", "methods", "claims", "backbones")
@@ -72,20 +72,28 @@ def claims_of(config: dict, spec: dict) -> list[dict]:
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
+        pair = {key: on(method, claim.get("backbone")) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
         datasets = datasets_of(config, claim) if all(run.values()) else []
         claims.append({"id": name, **rest, **titles, "datasets": datasets})
     return claims
 
 
-def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
-    """Each (data set, method) of a block once. A table of claims takes only what its claims compare."""
+def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str, str | None]]:
+    """Each (data set, method, backbone) of a block once; the backbone is None for the protocol's.
+
+    A table of claims takes only what its claims compare.
+    """
     if "claims" in spec:
-        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
+        parts = [(one["datasets"], (one["method"], one["than"]), [one.get("backbone")]) for one in claims]
     else:
-        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
+        parts = [(datasets_of(config, spec), methods_of(config, spec), spec.get("backbones", [None]))]
     return unique(
-        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
+        (dataset, method.partition("/")[0], backbone)
+        for datasets, methods, backbones in parts
+        for dataset in datasets
+        for method in methods
+        for backbone in backbones
     )
 
 
@@ -206,6 +214,29 @@ def methods_of(config: dict, spec: dict) -> list[str]:
         entry if method in (entry, parse(entry)[0]) else method
         for method in methods
         for entry in limit
-        if method in (entry, parse(entry)[0]) or entry == parse(method)[0]
+        if allows(entry, method)
     ]
     return unique(allowed)
+
+
+def allows(entry: str, method: str) -> bool:
+    """Whether an entry of a protocol's `methods` names the method of a block."""
+    return method in (entry, parse(entry)[0]) or entry == parse(method)[0]
+
+
+def limits(config: dict) -> dict[str, tuple[dict[str, list[str]], list[str]]]:
+    """By protocol: methods that its `methods` leave out, with their blocks; entries that no block names."""
+    named_by: dict[str, dict[str, list[str]]] = {}
+    for what in ("tables", "figures"):
+        for paper, name in made(config, what):
+            spec = config["papers"][paper][what][name]
+            pairs = [(claim["method"], claim["than"]) for claim in spec.get("claims", {}).values()]
+            for method in unique([*spec.get("methods", []), *(method for pair in pairs for method in pair)]):
+                named_by.setdefault(spec["protocol"], {}).setdefault(method, []).append(name)
+    found = {}
+    for protocol, methods in named_by.items():
+        entries = config["protocols"][protocol].get("methods") or list(methods)
+        out = {m: names for m, names in methods.items() if not any(allows(entry, m) for entry in entries)}
+        idle = [entry for entry in entries if not any(allows(entry, m) for m in methods)]
+        found[protocol] = (out, idle)
+    return found

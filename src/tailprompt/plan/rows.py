@@ -126,6 +126,11 @@ def columns_of(row: dict) -> set[str]:
     return {key for part in (row, *files) for key in part.get("columns", {})}
 
 
+def has_tags(row: dict) -> bool:
+    """Whether the words of a data set have tags."""
+    return row.get("loader") in ("tags", "roles")
+
+
 def has_passages(row: dict) -> bool:
     """Whether the answers of a data set are pieces of its second texts."""
     return row.get("loader") == "squad"

@@ -22,7 +22,7 @@ from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, is_table
+from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
@@ -147,6 +147,10 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
 def check_shown(run: Run, row: dict, where: str) -> None:
     """Raise BadInput if the input of a run omits part of a text, or shows a pair or options that it lacks."""
     kind, form = run.input.name, form_of(row)
+    if has_tags(row) and (kind, run.head.name) != ("plain", "predictor"):
+        raise BadInput(
+            f"{where} words with tags take input plain and head predictor, not {kind} and {run.head.name}"
+        )
     if form == "mcc" and kind not in ("formatted", "options"):
         allowed = "formatted, options"
         raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: {allowed}")
