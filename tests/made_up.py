@@ -15,6 +15,7 @@ TRAIN = [400, 150, 60, 25, 9, 3]
 TEST = [80, 40, 16, 8, 4, 2]
 SKILL = {"cls-tanh": 0.55, "cls-tanh-focal": 0.62, "prompt": 0.85, "prompt-focal": 0.85}  # right on the tail
 SETTINGS = {"lr": 1e-3}
+GROUPS = {"head": [0], "tail": [1, 2, 3, 4, 5], "many": [0, 1], "medium": [2, 3], "few": [4, 5]}
 
 
 def labels() -> np.ndarray:
@@ -29,7 +30,6 @@ def data(root: Path, dataset: str = "made", **changes) -> Path:
         pd.DataFrame({"id": [f"{split}-{i}" for i in range(len(gold))], "split": split, "label": gold})
         for split in ("dev", "test")
     )
-    groups = {"head": [0], "tail": [1, 2, 3, 4, 5], "many": [0, 1], "medium": [2, 3], "few": [4, 5]}
     report = {
         "dataset": dataset,
         "title": dataset.upper(),
@@ -39,7 +39,7 @@ def data(root: Path, dataset: str = "made", **changes) -> Path:
         "classes": CLASSES,
         "counts": {"train": TRAIN, "dev": TEST, "test": TEST},
         "rows": {"train": sum(TRAIN), "dev": sum(TEST), "test": sum(TEST)},
-        "groups": {"dev": groups, "test": groups},
+        "groups": {"dev": GROUPS, "test": GROUPS},
         "imbalance": 133.3,
         "mean_length": 32.04,
         **changes,

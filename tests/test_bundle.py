@@ -29,7 +29,7 @@ from tailprompt.report.answers import answers
 from tailprompt.tabulate import tabulate
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
-from tailprompt.unbundle import unbundle
+from tailprompt.unbundle import main, unbundle
 
 SEEDS = (1, 2, 3)
 METHODS = ("cls-tanh", "prompt")
@@ -193,6 +193,22 @@ def refused(file: Path, root: Path, says: str) -> None:
         unbundle(file, root)
     assert "\n" not in str(error.value) and contents(root) == before
     assert not [*root.parent.glob(".unbundle-*")]
+
+
+def test_two_scales_do_not_share_a_folder(whole, tmp_path, monkeypatch):
+    _, file = whole
+    shutil.copytree(whole[0], tmp_path / "other")
+    bundle(tmp_path / "other", other := tmp_path / "other.tar.xz", [])
+    monkeypatch.setattr("sys.argv", ["unbundle", "--root", str(tmp_path / "there"), str(file), str(other)])
+    with pytest.raises(
+        BadInput, match=r"folder of one scale, and .*\(.*tiny\.tar\.xz of tiny, .* of other\)"
+    ):
+        main()
+    assert not (tmp_path / "there").exists()
+    unbundle(file, tmp_path / "there")
+    refused(other, tmp_path / "there", r"other\.tar\.xz is of scale other, and .*there holds .* scale tiny")
+    (tmp_path / "mine/asked").mkdir(parents=True)
+    refused(file, tmp_path / "mine", "tiny.tar.xz is of scale tiny, and .*mine holds results of scale mine")
 
 
 @pytest.mark.parametrize("place", ["runs", "from_bundles/runs"])

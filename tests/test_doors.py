@@ -118,3 +118,17 @@ def test_a_stage_imports_nothing_slow_that_it_does_not_need(code, absent):
     found = f"import sys; print(sorted({absent} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{found}"], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "equation", [*(f"LPT Eq. {n}" for n in range(1, 9)), *(f"PPT Eq. {n}" for n in range(2, 6)), "GLEE Eq. 1"]
+)
+def test_an_equation_is_found_at_a_line_that_computes_it(equation):
+    """As the README says: `grep -rn "# LPT Eq. 8" src`."""
+    found = [
+        line
+        for file in PACKAGE.rglob("*.py")
+        for line in file.read_text("utf-8").splitlines()
+        if f"# {equation}" in line and not line.strip().startswith("#")
+    ]
+    assert found

@@ -1,5 +1,6 @@
 """Tables: reported beside ours, what is missing or mixed said, and files that compile."""
 
+import re
 import shutil
 import subprocess
 
@@ -138,6 +139,34 @@ def test_notes_of_rebuilt_data_and_mixed_devices_are_under_the_table(tmp_path):
     assert any("mix 2 versions of the source code (5, 1 runs)" in note for note in tex.notes)
 
 
+@pytest.mark.parametrize(
+    "empty, report, says",
+    [
+        (["many"], {}, "Blank on MADE: many has no class (`many` in its row"),
+        (["few"], {}, "Blank on MADE: few has no class (`few` in its row"),
+        (["head", "tail"], {"threshold": None}, "MADE: head and tail, as its row states no threshold."),
+        (["head"], {"threshold": 0.65}, "MADE: head has no class, as test has examples of one class only."),
+        ([], {"threshold": 0.5}, "Head of MADE: its largest class alone, which has 53% of the examples"),
+    ],
+)
+def test_a_group_without_classes_or_with_one_against_the_rule_is_explained(tmp_path, empty, report, says):
+    groups = made_up.GROUPS | dict.fromkeys(empty, [])
+    shown = [f"accuracy/{group}" for group in groups]
+    spec = block("scores", metrics=shown)
+    results(tmp_path, spec, groups={"dev": groups, "test": groups}, **report)
+    _, tex, _ = scores(tmp_path, spec)
+    assert [note for note in tex.notes if "Blank on" in note or "Head of" in note] == [
+        note for note in tex.notes if says in note
+    ]
+    assert any(says in note for note in tex.notes)
+
+
+def test_groups_with_classes_need_no_note(plain):
+    root, spec = plain
+    _, tex, _ = scores(root, spec)
+    assert not any("Blank on" in note or "Head of" in note for note in tex.notes)
+
+
 def test_a_run_that_chose_its_step_on_test_is_said_to(tmp_path):
     spec = block("scores", seeds=[1], **METRICS)
     results(tmp_path, spec)
@@ -229,6 +258,7 @@ def test_the_winner_is_ranked_on_dev_and_leads_on_test_with_an_interval(tmp_path
     spec = block("scores", methods, **METRICS, winner="f1/all")
     long, tex, _ = scores(results(tmp_path, spec), spec)
     assert tex.notes[0].startswith(says) and "95% interval" in tex.notes[0]
+    assert not re.search(r"-\d", tex.notes[0]), "a number below zero has a minus sign"
     assert f": f1/all {cell(long).ours:.1f} on test" in tex.notes[0] or "focal" in tex.notes[0]
 
 

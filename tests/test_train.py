@@ -63,6 +63,7 @@ def test_run_json_says_what_the_run_was_made_of(made):
     }
     assert run["versions"]["torch"] == version("torch") and run["versions"]["tailprompt"]
     assert run["sources"]["tailprompt.train"] and "CPU" in run["device"]
+    assert run["computed_in"] == "float32"
     assert run["steps"] == 4 and run["best_step"] in (2, 4) and 0 < run["trainable"] == run["total"]
 
 

@@ -30,7 +30,7 @@ def few(items: list, shown: int = 5) -> str:
 
 
 @contextmanager
-def refused_as(kind: type[Exception]) -> Iterator[None]:
+def refused_as(kind: type[BaseException]) -> Iterator[None]:
     """Bad input, and a file that the system does not give or take, as an exception of another kind."""
     try:
         yield

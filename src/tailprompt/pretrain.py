@@ -28,7 +28,7 @@ from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
-from tailprompt.training.precision import autocast, set_precision
+from tailprompt.training.precision import autocast, computed_in, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear
 from tailprompt.training.state import Progress
@@ -58,6 +58,7 @@ def pretrain(
         "seconds": round(progress.seconds, 1),
         "held_out": {key: progress.curve[-1][key] for key in ("held_out_loss", "held_out_accuracy")},
         "sha256": sha256(folder / "model.safetensors"),
+        "computed_in": computed_in(device, recipe["precision"]),
         **surroundings(device),
     }
     write_json(folder / "pretraining.json", about)

@@ -57,6 +57,7 @@ from tailprompt.training.outcome import (
     write_features,
     write_predictions,
 )
+from tailprompt.training.precision import computed_in
 from tailprompt.training.provenance import costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.repeats import with_vectors
@@ -125,7 +126,7 @@ def train(
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
-    about |= surroundings(device)
+    about |= {"computed_in": computed_in(device, run.precision)} | surroundings(device)
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
 

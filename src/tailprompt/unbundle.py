@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, reading
+from tailprompt.files import json_object, read_json, reading, write_json
 from tailprompt.plan.agreement import CARRIED, data_digest
 from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
@@ -33,11 +33,12 @@ def unbundle(file: Path, root: Path | None = None) -> str:
     """Add the runs of a bundle; returns a sentence about it.
 
     root: folder of the scale; None for results/<scale>. Raises BadInput before anything is written if the
-    bundle is not whole, or a run or data set in it is not the one that is here.
+    bundle is not whole or of another scale, or a run or data set in it is not the one that is here.
     """
     parts = members(file)
     scale = scale_of(file, *next(parts, ("", b"")))
     root = root or Path("results", scale)
+    check_scale(file, scale, root)
     root.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".unbundle-", dir=root.parent) as temporary:
         source = Path(temporary, BUNDLED)
@@ -49,6 +50,7 @@ def unbundle(file: Path, root: Path | None = None) -> str:
             move(source, root / BUNDLED, (report.with_suffix(".parquet"), report))
         for folder in runs:
             move(source, root / BUNDLED, (folder / name for name in CARRIED))
+    write_json(root / BUNDLED / ABOUT, {"scale": scale})
     kept = len(folders) - len(runs)
     return f"runs added to {root / BUNDLED} from {file}: {len(runs)}; there already: {kept}"
 
@@ -78,6 +80,25 @@ def scale_of(file: Path, name: str, content: bytes) -> str:
     if not re.fullmatch(NAME, str(about["scale"])):
         raise BadInput(f"{file} is of a scale {about['scale']!r}, which is no name of a folder")
     return about["scale"]
+
+
+def check_scale(file: Path, scale: str, root: Path) -> None:
+    """Raise BadInput if `root` holds results of another scale than the bundle: brought, or made here."""
+    brought, made = root / BUNDLED / ABOUT, (root / "asked").is_dir()
+    there = read_json(brought, "scale")["scale"] if brought.is_file() else root.name if made else scale
+    if there != scale:
+        raise BadInput(
+            f"{file} is of scale {scale}, and {root} holds results of scale {there}; name another --root, or "
+            f"leave it out for results/{scale}"
+        )
+
+
+def check_scales(files: list[Path]) -> None:
+    """Raise BadInput if bundles that go to one folder are of several scales."""
+    scales = {file: scale_of(file, *next(members(file), ("", b""))) for file in files}
+    if len({*scales.values()}) > 1:
+        told = ", ".join(f"{file} of {scale}" for file, scale in scales.items())
+        raise BadInput(f"--root is the folder of one scale, and the bundles are of several ({told})")
 
 
 def extract(file: Path, parts: Iterable[tuple[str, bytes]], folder: Path) -> None:
@@ -158,6 +179,8 @@ def main() -> None:
         help="folder of the scale to add to (default: results/<scale> by the scale that was bundled)",
     )
     options = parser.parse_args()
+    if options.root:
+        check_scales(options.files)
     for file in options.files:
         print(unbundle(file, options.root))
 

@@ -23,8 +23,13 @@ def test_absent_classes_are_in_neither_group():
     assert head_tail([0, 6, 0, 4], threshold=0.65) == ([1], [3])
 
 
-def test_one_class_that_reaches_the_threshold_alone_leaves_head_empty():
-    assert head_tail([90, 10], threshold=0.65) == ([], [0, 1])
+def test_the_largest_class_is_head_even_if_it_reaches_the_threshold_alone():
+    assert head_tail([90, 10], threshold=0.65) == ([0], [1])
+    assert head_tail([5, 65, 30], threshold=0.65) == ([1], [2, 0])
+
+
+def test_one_class_has_no_head():
+    assert head_tail([0, 9], threshold=0.65) == ([], [1])
 
 
 def test_no_threshold_means_no_groups():
@@ -40,6 +45,12 @@ def test_head_and_tail_partition_the_classes_with_examples(counts, threshold):
 
 @settings(deadline=None)
 @given(COUNTS, st.floats(0.01, 1.0))
+def test_two_classes_or_more_have_a_head_and_a_tail(counts, threshold):
+    assert all(head_tail(counts, threshold=threshold)) == (sum(map(bool, counts)) > 1)
+
+
+@settings(deadline=None)
+@given(COUNTS, st.floats(0.01, 1.0))
 def test_no_tail_class_is_larger_than_a_head_class(counts, threshold):
     head, tail = head_tail(counts, threshold=threshold)
     assert not head or max(counts[c] for c in tail) <= min(counts[c] for c in head)
@@ -50,7 +61,7 @@ def test_no_tail_class_is_larger_than_a_head_class(counts, threshold):
 def test_head_holds_less_than_the_threshold_and_one_more_class_would_not(counts, threshold):
     head, tail = head_tail(counts, threshold=threshold)
     share = sum(counts[c] for c in head) / sum(counts)
-    assert not head or share < threshold
+    assert len(head) <= 1 or share < threshold
     assert tail and (sum(counts[c] for c in head) + counts[tail[0]]) / sum(counts) >= threshold
 
 

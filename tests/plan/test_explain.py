@@ -75,8 +75,9 @@ def inside(project, monkeypatch):
 
 
 def rows(text: str) -> dict[str, list[tuple[str, str]]]:
-    """The lines of an explanation by setting: what reads it, and the rest of the line."""
+    """The lines of an explanation by setting: what reads it, and the rest of its row."""
     found, reads = {}, None
+    text = re.sub(r"\n {6,}(?=\S)", "  ", text)  # a row goes on after a long value
     for line in text.splitlines():
         if line.startswith("read by "):
             reads = line.removeprefix("read by ")
@@ -163,7 +164,7 @@ def test_a_data_set_for_test_alone_begins_from_what_its_row_names():
     assert found["start"] == ('{"dataset": "imagenet-lt"}', "data set", place) and "lr" not in found
 
 
-def test_a_long_value_moves_its_own_line_and_no_other(inside):
+def test_after_a_long_value_its_row_goes_on_in_the_next_line_in_its_columns(inside):
     whole, layers = inside
 
     def lines(template: str) -> list[str]:
@@ -177,8 +178,9 @@ def test_a_long_value_moves_its_own_line_and_no_other(inside):
     )
     column = short[0].index("layer")
     assert {line[column - 2 : column] for line in short if re.match("  [a-z]", line)} == {"  "}
-    (moved,) = [line for line in long if line not in short]
-    assert text in moved and all(line == line.rstrip() for line in long)
+    value, rest = [line for line in long if line not in short]
+    assert value.endswith(text) and rest[:column].isspace() and rest[column:].startswith("data set  ")
+    assert all(line == line.rstrip() for line in long)
 
 
 def trained(root: Path, whole: dict, point: Point, **changes) -> None:
@@ -212,6 +214,8 @@ def test_a_run_that_is_not_there_is_said_not_to_be(demo):
 
 def test_a_run_that_was_trained_so_is_said_to_be(demo):
     assert demo("prompt", seconds=3.0)[-1].endswith("/prompt/775 was trained with these settings.")
+    told = demo("prompt", computed_in="float32", device="x86_64 CPU")[-1]
+    assert told.endswith("was trained with these settings, computed in float32 on x86_64 CPU.")
     assert demo("prompt", extras={"features": ["a"], "vectors": True})[-1].endswith("with these settings.")
 
 

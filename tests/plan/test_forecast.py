@@ -8,14 +8,18 @@ from scales import scale
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
+from tailprompt.files import write_json
 from tailprompt.plan import agreement, asked, blocks, starts
 from tailprompt.plan import settings as plan
-from tailprompt.plan.forecast import START, by_rule, forecast, stated
+from tailprompt.plan.forecast import forecast
+from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
+from tailprompt.plan.layers import merge
 
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("paper"), tmp_path)
-    assert "6596 runs, 0 of them done" in text and "185.05 GB of weights" in text and "by rule" in text
+    assert "6596 runs, 0 of them done" in text and "185.05 GB of weights" in text
+    assert "6596 by a rule of thumb: 6 x parameters" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
     assert "to name as files of plain text: corpora.text" in text
 
@@ -29,6 +33,18 @@ def test_the_cards_of_a_large_backbone_are_said(tmp_path):
 
 def test_the_demo_downloads_nothing():
     assert "to download: 0.00 GB (" in forecast(scale("demo"))
+
+
+def test_methods_that_a_protocol_leaves_out_or_names_in_vain_are_said_with_their_tables():
+    methods = ["cls-tanh", "prompt@keep=true", "linear"]
+    glee = {"tables": ["table2", "claims"], "figures": []}
+    demo = merge(scale("demo"), {"protocols": {"glee": {"methods": methods}}}) | {"make": {"glee": glee}}
+    (out, idle) = (line for line in forecast(demo).splitlines() if "protocols." in line)
+    assert out.startswith("left out, as protocols.glee.methods does not name them: ")
+    assert "cls-tanh-eta (table2)" in out and "prompt-focal (table2, claims)" in out
+    assert " cls-tanh (" not in out and " prompt (" not in out
+    assert idle == "no run, as no table or figure names what protocols.glee.methods does: linear"
+    assert "protocols.lpt" not in forecast(scale("paper") | {"make": {"lpt": {}}})
 
 
 def finish(root, config, point, **changes):
@@ -53,7 +69,9 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     for point in done:
         finish(tmp_path, demo, point)
     text = forecast(demo, tmp_path)
-    assert "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by rule" not in text
+    assert (
+        "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by a rule" not in text
+    )
     data = tmp_path / f"results/demo/data/{done[0].dataset}.parquet"
     data.parent.mkdir()
     data.write_bytes(b"other")
@@ -78,7 +96,7 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
     points = {point.dataset: point for point in blocks.all_points(demo)}
 
     def an_epoch(dataset):
-        seconds = by_rule(demo, points[dataset], Path(".")) - START
+        seconds = by_rule(demo, points[dataset], Path("."), cpu=True) - START
         return seconds / plan.settings(demo, points[dataset])["epochs"]
 
     assert an_epoch("prompts-single") / an_epoch("debian-topics@total=32") == pytest.approx(2400 / 32)
@@ -161,3 +179,53 @@ def test_weights_that_another_scale_has_fetched_are_not_downloaded_again(tmp_pat
     marker.parent.mkdir(parents=True)
     marker.touch()
     assert "weights: bert-base-uncased;" in forecast(paper, tmp_path)
+
+
+def test_without_a_gpu_the_cpu_is_counted_and_the_hours_on_a_gpu_are_said(monkeypatch):
+    demo, said = scale("demo") | {"scale": "nothing-is-done"}, "none is visible here"
+
+    def hours(device: str, *gpus: str) -> str:
+        monkeypatch.setattr("tailprompt.plan.hours.visible", lambda: list(gpus))
+        return forecast(demo | {"device": device}).partition("time: ")[2]
+
+    assert said in hours("auto") and said not in hours("cpu") + hours("auto", "0") + hours("cuda")
+    on_cpu, on_gpu = (float(hours(device).split()[0]) for device in ("cpu", "cuda"))
+    assert on_cpu > on_gpu
+    assert hours("auto").startswith(f"{on_cpu} hours") and f"on a GPU {on_gpu} hours" in hours("auto")
+
+
+def test_the_rule_counts_the_numbers_of_weights_whatever_their_size():
+    backbones = scale("mini")["backbones"]
+    assert parameters(backbones["bert-mini"], Path(".")) == 7_304_960  # they ship in half precision
+    assert parameters(backbones["bert-base-uncased"], Path(".")) == pytest.approx(110e6)
+
+
+def test_the_rule_counts_the_patches_of_an_image_and_the_bytes_of_ones_own_text(tmp_path):
+    vit = {"img_size": 32, "patch_size": 4}
+    assert patches({}, vit) == 64 and patches({"size": 16}, vit) == 16 and patches({}, {}) == 196
+    (tmp_path / "own.csv").write_text("a text,label\n" * 40)
+    assert text_length({"path": "own.csv"}, 128, tmp_path) == 13 / 4
+    assert text_length({"path": "own.csv"}, 2, tmp_path) == 2
+    assert text_length({"path": "absent.csv"}, 128, tmp_path) == 64
+
+
+def test_the_rule_is_within_a_factor_of_three_of_what_the_demo_took_on_a_cpu():
+    """Processor seconds of its runs, one at a time on an AMD EPYC (AVX2) with two cores, 2026-11-29."""
+    demo = scale("demo") | {"scale": "nothing-is-done"}
+    took = {"prompt": 41, "cls-relu-ln": 39, "pt@lr=0.05": 7.7, "ppt-hybrid@lr=0.05": 7.1, "ppt-pretrain": 18}
+    for point in blocks.all_points(demo):
+        if seconds := took.get(point.method):
+            assert seconds / 3 < by_rule(demo, point, Path("."), cpu=True) < 3 * seconds
+
+
+def test_files_that_data_dir_lacks_are_named_unless_their_data_are_prepared(tmp_path):
+    (tmp_path / "there/cmid").mkdir(parents=True)
+    (tmp_path / "there/cmid/dev.tsv.xz").touch()
+    glee = {"make": {"glee": {"tables": ["table1"], "figures": []}}, "data_dir": "there"}
+    config = scale("paper") | glee | {"sets": {"long_tailed": ["cmid", "ctc"]}}
+    assert "not in data_dir there: cmid/train.tsv, cmid/test.tsv, ctc/" in forecast(config, tmp_path)
+    for name in ("cmid", "ctc"):
+        write_json(tmp_path / f"results/paper/data/{name}.json", {"rows": {"train": 3}})
+    assert "not in data_dir" not in forecast(config, tmp_path)
+    lpt = {"make": {"lpt": {"tables": ["table3"], "figures": []}}, "data_dir": "there"}
+    assert "Places_LT_test.txt, places-lt/\n" in forecast(scale("paper") | lpt, tmp_path)

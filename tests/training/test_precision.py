@@ -90,3 +90,21 @@ def test_a_cpu_computes_in_full():
     model = Shared()
     with lowering(model, "bfloat16", torch.device("cpu"))():
         assert model.one.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    "device, capability, asked, computed",
+    [
+        ("cpu", (8, 0), "bfloat16", "float32"),
+        ("cpu", (8, 0), "tf32", "float32"),
+        ("cuda", (9, 0), "bfloat16", "bfloat16"),
+        ("cuda", (9, 0), "tf32", "tf32"),
+        ("cuda", (9, 0), "float32", "float32"),
+        ("cuda", (7, 0), "tf32", "float32"),
+        ("cuda", (7, 0), "bfloat16", "float32"),
+    ],
+)
+def test_what_is_computed_in_is_what_the_device_has(monkeypatch, device, capability, asked, computed):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: capability >= (8, 0))
+    assert precision.computed_in(torch.device(device), asked) == computed

@@ -5,7 +5,6 @@ import shlex
 from functools import cache, partial
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.gpus import share, unshare, visible
@@ -16,7 +15,8 @@ from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.runnable import check_files, check_settings
 
-with refused_as(WorkflowError):
+# Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
+with refused_as(SystemExit):
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     SHOWN = blocks.shown(config)
     POINTS = blocks.all_points(config)

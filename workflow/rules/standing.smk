@@ -31,7 +31,7 @@ def kept(files):
     return [before_update(file) if file in STANDING and not forced else file for file in files]
 
 
-with refused_as(WorkflowError):  # an input function's own error would pass for nothing to be done
+with refused_as(SystemExit):  # an input function's own error would pass for nothing to be done
     STANDING = {file for point in POINTS if stands(point) for file in runs.taken(SCALE, point)}
     for point in runs.requested(config, sys.argv):
         stands(point)  # what it is asked must be written before Snakemake looks what is there

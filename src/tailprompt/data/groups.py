@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import accumulate
 
 from tailprompt.errors import BadInput, named
 
@@ -13,19 +14,17 @@ def head_tail(counts: Sequence[int], *, threshold: float | None) -> tuple[list[i
 
     Classes are in head while the cumulative share of examples, their own included, is strictly below
     `threshold`. The class that reaches it and all later ones are tail. Ties are ordered by class id. Classes
-    without examples are in neither. Head is empty if the first class reaches the threshold. Without a
-    threshold, both are empty.
+    without examples are in neither. The largest class is head even if it reaches the threshold alone, which
+    GLEE's rule leaves open: its head would be empty (in no published data set). A single class is tail.
+    Without a threshold, both are empty.
     """
     if threshold is None:
         return [], []
     present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
-    total, running, head = sum(counts), 0, []
-    for c in present:
-        running += counts[c]
-        if running / total >= threshold:
-            break
-        head.append(c)
-    return head, present[len(head) :]
+    shares = [running / sum(counts) for running in accumulate(counts[c] for c in present)]
+    below = sum(share < threshold for share in shares)
+    head = max(below, 1) if len(present) > 1 else below
+    return present[:head], present[head:]
 
 
 def many_medium_few(

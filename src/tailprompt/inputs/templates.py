@@ -70,11 +70,11 @@ def letters_of(language: str, number: int, what: str) -> str:
 LETTERS = {"en": ("ABCDEFGHIJKLMNOP", ".", "."), "zh": ("一二三四五六七八九十甲乙丙丁戊己", "、", "。")}
 
 TEMPLATES = {
-    "soft": {  # PPT Eqs. 3, 4, 5; appendix B, Eqs. 1, 2, 3
+    "soft": {  # and PPT appendix B, Eqs. 1, 2, 3
         "en": {
-            "ssc": "{text} . {mask} .",
-            "spc": "{text} {mask} . {pair}",
-            "mcc": "{text} ? {choices} Answer is {mask} .",
+            "ssc": "{text} . {mask} .",  # PPT Eq. 5
+            "spc": "{text} {mask} . {pair}",  # PPT Eq. 3
+            "mcc": "{text} ? {choices} Answer is {mask} .",  # PPT Eq. 4
         },
         "zh": {
             "ssc": "{text} 。 {mask} 。",

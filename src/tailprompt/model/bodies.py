@@ -209,10 +209,10 @@ class ImageBody(nn.Module):
         for i in range(first, end):
             prompts = None
             if self.prompts is not None and not self.shallow:
-                prompts = self.dropped(self.prompts[None, i], len(tokens))
+                prompts = self.dropped(self.prompts[None, i], len(tokens))  # LPT Eq. 1
             if groups is not None:
                 group = self.dropped(groups[:, i - first], len(tokens))
-                prompts = torch.cat([prompts.expand(len(tokens), -1, -1), group], dim=1)
+                prompts = torch.cat([prompts.expand(len(tokens), -1, -1), group], dim=1)  # LPT Eq. 4
             adapter = None if self.adapters is None else self.adapters[i]
             queries = 1 if i + 1 == len(self.pretrained.blocks) else None
             tokens = self.block(self.pretrained.blocks[i], tokens, prompts, adapter, queries, pairs[i])

@@ -6,7 +6,9 @@ It does not import the code that makes settings, so that a table of runs does no
 from __future__ import annotations
 
 import csv
+import shlex
 from functools import cache
+from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput
@@ -108,10 +110,28 @@ def check(folder: Path, record: dict) -> None:
                 "which trains it anew"
             )
     if not of_data(record, folder):
+        others, command = outdated(folder)
+        also = f", and so were {others} other runs" if others > 1 else ", and so was another run" * others
         raise BadInput(
-            f"{folder} was trained on data that {data_of(folder)} no longer holds; delete that folder to "
-            "train it again, or give the changed data set a name of its own"
+            f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; to train "
+            f"{'them' if others else 'it'} again: {command}; or give the changed data set a name of its own"
         )
+
+
+def outdated(folder: Path) -> tuple[int, str]:
+    """How many other runs were trained on former data of the run's data set, and a command removing all."""
+    results, dataset = results_of(folder), folder.absolute().parts[-3]
+    near = results.relative_to(Path.cwd()) if results.is_relative_to(Path.cwd()) else results
+    number, gone = 0, []
+    for root in (near / "runs", near / BUNDLED / "runs"):
+        runs = [path.parent for path in sorted(root.glob(f"*/*/{escape(dataset)}/*/*/run.json"))]
+        stale = [run for run in runs if not of_data(tolerant(run / "run.json") or {}, run)]
+        number += len(stale)
+        if len(stale) == len(runs) > 1:
+            gone.append(f"{shlex.quote(str(root))}/*/*/{shlex.quote(dataset)}")
+        else:
+            gone += [shlex.quote(str(run)) for run in stale]
+    return number - 1, f"rm -r {' '.join(gone)}"
 
 
 def of_data(record: dict, folder: Path) -> bool:

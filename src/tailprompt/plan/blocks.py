@@ -214,6 +214,29 @@ def methods_of(config: dict, spec: dict) -> list[str]:
         entry if method in (entry, parse(entry)[0]) else method
         for method in methods
         for entry in limit
-        if method in (entry, parse(entry)[0]) or entry == parse(method)[0]
+        if allows(entry, method)
     ]
     return unique(allowed)
+
+
+def allows(entry: str, method: str) -> bool:
+    """Whether an entry of a protocol's `methods` names the method of a block."""
+    return method in (entry, parse(entry)[0]) or entry == parse(method)[0]
+
+
+def limits(config: dict) -> dict[str, tuple[dict[str, list[str]], list[str]]]:
+    """By protocol: methods that its `methods` leave out, with their blocks; entries that no block names."""
+    named_by: dict[str, dict[str, list[str]]] = {}
+    for what in ("tables", "figures"):
+        for paper, name in made(config, what):
+            spec = config["papers"][paper][what][name]
+            pairs = [(claim["method"], claim["than"]) for claim in spec.get("claims", {}).values()]
+            for method in unique([*spec.get("methods", []), *(method for pair in pairs for method in pair)]):
+                named_by.setdefault(spec["protocol"], {}).setdefault(method, []).append(name)
+    found = {}
+    for protocol, methods in named_by.items():
+        entries = config["protocols"][protocol].get("methods") or list(methods)
+        out = {m: names for m, names in methods.items() if not any(allows(entry, m) for entry in entries)}
+        idle = [entry for entry in entries if not any(allows(entry, m) for m in methods)]
+        found[protocol] = (out, idle)
+    return found

@@ -23,7 +23,7 @@ from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import NAME, Resolved, resolved, settings
 
-WIDEST = 28  # characters of a column; a longer cell moves the rest of its line
+WIDEST = 28  # characters of a column; after a longer cell its row goes on in the next line
 SHORT = 40  # characters of a value beside another
 
 
@@ -126,12 +126,18 @@ def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list
         for key in differing(record, wanted)
     ]
     if rows:
-        table = [line for row in aligned([("", "then", "now"), *rows]) for line in row]
+        table = [line for row in aligned([("", "then", "now"), *rows], widest=SHORT) for line in row]
         return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
     first = (wanted["start"] or {}).get("run")
     if first and not same_start(record, results, first):
         return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
-    return [f"{folder} was trained with these settings."]
+    return [f"{folder} was trained with these settings{computed(record)}."]
+
+
+def computed(record: dict) -> str:
+    """The number format and device of a run, as the end of a sentence; empty of a run that does not say."""
+    form = record.get("computed_in")
+    return f", computed in {form} on {record['device']}" if form else ""
 
 
 def at(about: dict, key: str):
@@ -147,18 +153,32 @@ def cut(value) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
 
 
-def aligned(rows: list[tuple[str, ...]], *, width: int | None = None) -> list[list[str]]:
+def aligned(
+    rows: list[tuple[str, ...]], *, width: int | None = None, widest: int = WIDEST
+) -> list[list[str]]:
     """Rows as lines with aligned columns; the last column is wrapped so that a line has at most `width`."""
     columns = list(zip(*rows, strict=True))[:-1]
-    widths = [max(len(cell) for cell in column if len(cell) <= WIDEST) for column in columns]
+    widths = [max(len(cell) for cell in column if len(cell) <= widest) for column in columns]
     start = sum(widths) + 2 * len(widths)
     found = []
     for *cells, last in rows:
-        before = "".join(f"{cell:{size}}  " for cell, size in zip(cells, widths, strict=True))
+        *full, before = filled(cells, widths)
         room = max(20, width - start - 2) if width else None
         first, *more = (textwrap.wrap(last, room, break_on_hyphens=False) if room else [last]) or [""]
-        found.append([f"{before}{first}".rstrip(), *(" " * start + line for line in more)])
+        lines = [*full, f"{before}{first}", *(" " * start + line for line in more)]
+        found.append([line.rstrip() for line in lines])
     return found
+
+
+def filled(cells: Iterable[str], widths: list[int]) -> list[str]:
+    """The lines of cells in columns; a cell that is wider than its column ends its line."""
+    lines, start = [""], 0
+    for cell, size in zip(cells, widths, strict=True):
+        lines[-1] += f"{cell:{size}}  "
+        start += size + 2
+        if len(cell) > size:
+            lines.append(" " * start)
+    return lines
 
 
 def point_at(path: str) -> tuple[str | None, Point]:

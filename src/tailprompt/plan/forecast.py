@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,23 +11,11 @@ from statistics import median
 
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks
+from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import cards_of, dataset_row, kind_of
+from tailprompt.plan.rows import cards_of, kind_of
 from tailprompt.plan.settings import settings
-
-# round numbers for the rule below, which is used only where nothing has been measured
-GPU = 5e13  # floating-point operations a second that a run gets from a GPU
-THREAD = 5e10  # the same from a CPU thread
-RULE = (
-    "6 x parameters x training rows x half of max_length x epochs, at 50 TFLOP/s on a GPU or 0.05 on a CPU "
-    "thread, and 5 s a run for its start and its evaluations; early stopping would shorten it; rows of data "
-    "not prepared yet are what a row or its cut states, else the lines of its file or the files of its "
-    "folder, else 10,000; the decoding of images is not in it"
-)
-START = 5  # seconds
-ROWS = 10_000  # training rows of a data set of unknown size
-PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
 
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
@@ -37,7 +24,11 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     weights = cache(lambda backbone: asked.weights(config, backbone, root))
     took = {point: finished(config, point, weights, root) for point in points}
     done = {point: seconds for point, seconds in took.items() if seconds is not None}
-    left = seconds_left(config, [point for point in points if point not in done], done, root)
+    rest, cpu = [point for point in points if point not in done], on_cpu(config)
+    left = seconds_left(config, rest, done, root, cpu=cpu)
+    elsewhere = (
+        seconds_left(config, rest, done, root, cpu=False) if cpu and config["device"] == "auto" else {}
+    )
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
     lines = [
@@ -47,11 +38,13 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *table(points, left),
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
+        *limited(config),
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
+        *absent(config, datasets, root),
         *unnamed(config, datasets),
         *gpus(config, backbones),
-        *hours(left, done),
+        *hours(left, done, elsewhere),
     ]
     return "\n".join(lines)
 
@@ -94,73 +87,19 @@ def table(points: list[Point], left: dict[Point, float]) -> list[str]:
 
 
 def seconds_left(
-    config: dict, points: list[Point], done: dict[Point, float], root: Path
+    config: dict, points: list[Point], done: dict[Point, float], root: Path, *, cpu: bool
 ) -> dict[Point, float]:
     """The seconds of each run: the median of finished runs with its data and backbone, otherwise by RULE."""
     alike: dict[tuple, list[float]] = {}
     for run, seconds in done.items():
         alike.setdefault((run.backbone, run.dataset), []).append(seconds)
     measured = {cell: median(seconds) for cell, seconds in alike.items()}
-    by_cell = cache(lambda point: by_rule(config, point, root))  # all seeds take as long
+    by_cell = cache(lambda point: by_rule(config, point, root, cpu=cpu))  # all seeds take as long
     left = {}
     for point in points:
         cell = (point.backbone, point.dataset)
         left[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
     return left
-
-
-def by_rule(config: dict, point: Point, root: Path) -> float:
-    """The seconds of a run by RULE."""
-    asks = settings(config, point)
-    parameters = megabytes(config["backbones"][point.backbone], root) * 1e6 / 4
-    report = report_file(root / "results" / config["scale"], point.dataset)
-    prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
-    rows = stated(dataset_row(config, point.dataset), root) if prepared is None else prepared
-    tokens = rows * asks.get("max_length", 128) / 2 * asks.get("epochs", 0)
-    speed = THREAD * config["threads"] if config["device"] == "cpu" else GPU
-    return START + 6 * parameters * tokens / speed
-
-
-def stated(row: dict, root: Path) -> int:
-    """Training rows of a data set that is not prepared: by its cut, its row or its files, else ROWS."""
-    cut, files = row["cut"], row.get("files", {})
-    if "trained_on" in row:
-        return 0  # it is for test only
-    known = [cut.get("train"), cut.get("total"), row.get("examples")]
-    if "shots" in cut:
-        words = row.get("verbalizer")
-        classes = row.get("classes") or (lines(root / words) - 1 if words else 0)
-        known.append(cut["shots"] * classes)
-    own = files.get("train", files.get("all", row.get("path")))
-    path = own.get("path") if isinstance(own, dict) else own
-    if path and "corpus" not in row and path.endswith(PLAIN):
-        known.append(lines(root / path))
-    if row.get("loader") == "image_folder" and "root" in row:
-        train = root / row["root"] / "train"
-        known.append(files_below(train if train.is_dir() else train.parent))
-    return next(filter(None, known), ROWS)
-
-
-@cache
-def lines(file: Path) -> int:
-    """The number of lines in a file; 0 if it is missing."""
-    if not file.is_file():
-        return 0
-    with open(file, "rb") as text:
-        return sum(1 for _ in text)
-
-
-@cache
-def files_below(folder: Path) -> int:
-    """The number of files anywhere in a folder; 0 if it is missing."""
-    return sum(len(names) for *_, names in os.walk(folder))
-
-
-def megabytes(row: dict, root: Path) -> float:
-    """Size of a backbone's weights in megabytes: as its row states, or of the files in its folder."""
-    if "path" in row:
-        return sum(file.stat().st_size for file in (root / row["path"]).glob("*.safetensors")) / 1e6
-    return row.get("megabytes", 0)
 
 
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
@@ -182,6 +121,17 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     ]
 
 
+def limited(config: dict) -> list[str]:
+    """What the `methods` of protocols leave out of tables and figures, and what they name in vain."""
+    lines = []
+    for protocol, (out, idle) in blocks.limits(config).items():
+        methods = ", ".join(f"{method} ({', '.join(names)})" for method, names in out.items())
+        place = f"protocols.{protocol}.methods"
+        lines += [f"left out, as {place} does not name them: {methods}"] if out else []
+        lines += [f"no run, as no table or figure names what {place} does: {', '.join(idle)}"] if idle else []
+    return lines
+
+
 def unnamed(config: dict, datasets: list[str]) -> list[str]:
     """The corpora that data sets are made from and that the scale does not name."""
     rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
@@ -193,15 +143,40 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
     """The image data sets that are not downloaded, and whose folder no row names."""
     names = sorted({parse(dataset)[0] for dataset in datasets})
-    rows = {name: config["datasets"][name] for name in names}
-    bare = [
-        name
-        for name, row in rows.items()
-        if kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
-    ]
+    bare = [name for name in names if below_data_dir(config["datasets"][name])]
     if not bare or config.get("data_dir"):
         return []
     return [f"to unpack yourself, and to name as root in their rows: {', '.join(bare)}"]
+
+
+def absent(config: dict, datasets: list[str], root: Path) -> list[str]:
+    """The files and folders that data_dir lacks, of data sets that are not prepared."""
+    from tailprompt.data.download import file_name
+
+    if not config.get("data_dir"):
+        return []
+    results, lacking = root / "results" / config["scale"], []
+    names = [parse(name)[0] for name in datasets if not report_file(results, name).is_file()]
+    for name in dict.fromkeys(names):
+        row = {"name": name, **config["datasets"][name]}
+        below = row.get("folder", name)
+        place = root / config["data_dir"] / below
+        files = [file_name(each) for each in row.get("files", {}).values() if outside(each)]
+        gone = [file for file in files if not any((place / f"{file}{end}").is_file() for end in ("", ".xz"))]
+        lacking += [f"{below}/{file}" for file in gone]
+        if below_data_dir(row) and not place.is_dir():
+            lacking.append(f"{below}/")
+    return [f"not in data_dir {config['data_dir']}: {', '.join(lacking)}"] if lacking else []
+
+
+def outside(entry: dict | str) -> bool:
+    """Whether a file of a data set is public, and not at a path of its own."""
+    return isinstance(entry, dict) and "path" not in entry
+
+
+def below_data_dir(row: dict) -> bool:
+    """Whether the images of a data set lie in a folder that no download makes."""
+    return kind_of(row) == "image" and row["loader"] not in ("cifar100", "digits") and "root" not in row
 
 
 def gpus(config: dict, backbones: list[str]) -> list[str]:
@@ -226,15 +201,24 @@ def wanted(config: dict, name: str, root: Path) -> list[dict]:
     )
 
 
-def hours(left: dict[Point, float], done: dict[Point, float]) -> list[str]:
-    """How long the remaining runs take one after another, and where that number comes from."""
+def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, float]) -> list[str]:
+    """How long the remaining runs take one after another, and where that number comes from.
+
+    gpu: their seconds on a GPU, where this machine has none and the scale takes one if there is.
+    """
     if not left:
         return ["time: every run is done"]
-    total = sum(left.values()) / 3600
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
-    line = (
-        f"time: {total:.1f} hours for {count(len(left), 'run')} one after another; divide by the runs at once"
-    )
+    lines = [
+        f"time: {in_hours(left)} for {count(len(left), 'run')} one after another; divide by the runs at once"
+    ]
+    if gpu and guessed:
+        lines.append(f"  on a GPU {in_hours(gpu)}; none is visible here, so the CPU is what is counted")
     source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
-    return [line, f"  ({source}; {guessed} by rule: {RULE})" if guessed else f"  ({source})"]
+    return [*lines, f"  ({source}; {guessed} by a rule of thumb: {RULE})" if guessed else f"  ({source})"]
+
+
+def in_hours(seconds: dict[Point, float]) -> str:
+    """The sum of the seconds of runs, in hours."""
+    return f"{sum(seconds.values()) / 3600:,.1f} hours"

@@ -19,7 +19,7 @@ PerExample = Float[Tensor, " batch"]
 
 def cross_entropy(logits: Logits, labels: Labels, counts: Counts) -> PerExample:
     """Negative log-probability of the label (GLEE Eqs. 1 and 4)."""
-    return F.cross_entropy(logits, labels, reduction="none")
+    return F.cross_entropy(logits, labels, reduction="none")  # GLEE Eq. 1, and of a prompt Eq. 4
 
 
 def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> PerExample:
@@ -84,7 +84,8 @@ def gcl(
     is too, times `noise` (1 in the paper). epsilon: standard normal, drawn unless given. At LPT's scale of 20
     the noise drowns the cosines; use the released form there.
     """
-    return F.cross_entropy(clouded(logits, counts, noise, scale, epsilon), labels, reduction="none")
+    lowered = clouded(logits, counts, noise, scale, epsilon)
+    return F.cross_entropy(lowered, labels, reduction="none")  # LPT Eq. 7
 
 
 def asymmetric_gcl(
@@ -144,7 +145,7 @@ def rarity(counts: Counts) -> Counts:
 def clouded(logits: Logits, counts: Counts, noise: float, scale: float, epsilon: Logits | None) -> Logits:
     """alpha (s - noise (log n_max - log n) |epsilon|), with logits = alpha s (LPT Eq. 6)."""
     epsilon = torch.randn_like(logits) if epsilon is None else epsilon
-    return logits - scale * noise * rarity(counts) * epsilon.abs()
+    return logits - scale * noise * rarity(counts) * epsilon.abs()  # LPT Eq. 6
 
 
 def asymmetric(

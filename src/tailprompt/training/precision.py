@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from tailprompt.errors import named
 
+TENSOR_CORES = (8, 0)  # compute capability of the first GPUs that multiply in TF32
+
 
 def set_precision(precision: str) -> None:
     """Set the precision in which a GPU multiplies float32 matrices from now on."""
@@ -40,6 +42,13 @@ def halves(device: torch.device, precision: str) -> bool:
     """Whether a device computes in bfloat16 at this precision."""
     named(PRECISIONS, precision, "precision")
     return precision == "bfloat16" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+
+
+def computed_in(device: torch.device, precision: str) -> str:
+    """The number format in which a device computes at this precision: a CPU, or an old GPU, has float32."""
+    if precision == "tf32" and device.type == "cuda" and torch.cuda.get_device_capability() >= TENSOR_CORES:
+        return "tf32"
+    return "bfloat16" if halves(device, precision) else "float32"
 
 
 @contextmanager

@@ -32,4 +32,5 @@ class Groups(nn.Module):
         """The second term of LPT Eq. 5, the chosen groups (best first), and the mean of their prompts."""
         similarity = F.cosine_similarity(query[:, None], self.keys, dim=-1)
         near, chosen = similarity.topk(self.chosen)  # LPT Eq. 2
-        return 1 - near.mean(-1), chosen, self.pool[chosen].mean(1)  # LPT Eq. 5, second term, and Eq. 3
+        prompts = self.pool[chosen].mean(1)  # LPT Eq. 3
+        return 1 - near.mean(-1), chosen, prompts  # LPT Eq. 5: the second term

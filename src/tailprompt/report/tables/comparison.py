@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.report import bootstrap, records
-from tailprompt.report.sheet import greek
+from tailprompt.report.sheet import greek, number
 from tailprompt.report.verdicts import ALPHA
 from tailprompt.tasks.registry import recorded
 
@@ -57,6 +57,7 @@ def winner(table: pd.DataFrame, runs: pd.DataFrame, spec: dict, report: dict) ->
     else:
         begin = f"No method wins clearly on {report['title']}; {titles[first]} is the best on dev"
     return (
-        f"{begin}: {score} {100 * means.loc[('test', first), 'mean']:.1f} on test, {gain:+.1f} (95% interval "
-        f"{low:+.1f} to {high:+.1f}, p {p:.3f}) against {titles[second]}, the next on dev."
+        f"{begin}: {score} {100 * means.loc[('test', first), 'mean']:.1f} on test, "
+        f"{number(gain, signed=True)} (95% interval {number(low, signed=True)} to "
+        f"{number(high, signed=True)}, p {p:.3f}) against {titles[second]}, the next on dev."
     )

@@ -19,6 +19,7 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         *picked(chosen, spec, reports),
         *data_notes(reports),
         *commonest(spec, reports),
+        *grouped(spec, reports),
         *diluted(long, spec, reports),
         *printed_notes(long, spec),
         *records.mixtures(runs),
@@ -52,6 +53,41 @@ def commonest(spec: dict, reports: dict) -> list[str]:
     counts = {report["title"]: report["counts"]["test"] for report in reports.values()}
     shares = [f"{title} {100 * max(test) / sum(test):.1f}" for title, test in counts.items() if sum(test)]
     return [f"Accuracy of the most frequent class: {', '.join(shares)}."] if shares else []
+
+
+def grouped(spec: dict, reports: dict) -> list[str]:
+    """Why a group's column is blank, and where the largest class is head though it reaches the threshold."""
+    asked = dict.fromkeys(metric.partition("/")[2] for metric in spec["metrics"])
+    lines = []
+    for report in reports.values():
+        groups = report["groups"]["test"]
+        blank = [name for name in asked if name in EMPTY and not groups.get(name)]
+        if {"head", "tail"} <= {*blank} and report.get("threshold") is None:
+            lines.append(f"Blank on {report['title']}: head and tail, as its row states no threshold.")
+            blank = [name for name in blank if name not in ("head", "tail")]
+        lines += [f"Blank on {report['title']}: {EMPTY[name]}." for name in blank]
+        if {"head", "tail"} & asked.keys() and (share := alone(report)):
+            lines.append(
+                f"Head of {report['title']}: its largest class alone, which has {share:.0%} of the examples "
+                f"and so reaches the threshold of {report['threshold']:g} itself."
+            )
+    return lines
+
+
+def alone(report: dict) -> float | None:
+    """The share of a largest class that is head although it reaches the threshold; None for any other."""
+    counts = report["counts"]["train" if report.get("head_source") == "train" else "test"]
+    share, threshold = max(counts, default=0) / max(1, sum(counts)), report.get("threshold")
+    return share if report["groups"]["test"]["head"] and threshold and share >= threshold else None
+
+
+EMPTY = {  # why a group has no class
+    "head": "head has no class, as test has examples of one class only",
+    "tail": "tail has no class, as test has no examples",
+    "many": "many has no class (`many` in its row says how many training examples that takes, 100 without)",
+    "medium": "medium has no class (`many` and `few` in its row bound it, 100 and 20 without)",
+    "few": "few has no class (`few` in its row says how few training examples that takes, 20 without)",
+}
 
 
 def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:

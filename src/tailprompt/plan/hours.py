@@ -1,0 +1,122 @@
+"""How long a run takes where nothing has been measured: a rule of thumb from sizes known beforehand."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from math import prod
+from pathlib import Path
+
+from tailprompt.files import read_json, reading
+from tailprompt.gpus import visible
+from tailprompt.plan.places import report_file
+from tailprompt.plan.points import Point
+from tailprompt.plan.rows import dataset_row, kind_of
+from tailprompt.plan.runnable import shape_of
+from tailprompt.plan.settings import settings
+
+GPU = 5e13  # floating-point operations a second that a run gets from a GPU
+THREAD = 5e10  # the same from a CPU thread: the demo's 24 runs had 4e10 to 1e11, by processor time
+RULE = (
+    "6 x parameters x training rows x tokens x epochs, at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
+    "5 s a run for its start and its evaluations; wrong by a factor of three either way at times, as early "
+    "stopping shortens a run and processes that share cores lengthen it; tokens are the patches of an image, "
+    "half of max_length or, of a file of yours, a quarter of a line's bytes; rows of data not prepared yet "
+    "are what a row or its cut states, else the lines of its file or the files of its folder, else 10,000; "
+    "the decoding of images is not in it"
+)
+START = 5  # seconds
+ROWS = 10_000  # training rows of a data set of unknown size
+DIGITS = 1797  # images of scikit-learn's digits
+BYTES = 4  # of a text, for one token
+PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
+
+
+def on_cpu(config: dict) -> bool:
+    """Whether runs of a scale compute on the CPU of this machine."""
+    return config["device"] == "cpu" or config["device"] == "auto" and not visible()
+
+
+def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
+    """The seconds of a run by RULE, on the CPU or on a GPU."""
+    asks, row = settings(config, point), dataset_row(config, point.dataset)
+    backbone = config["backbones"][point.backbone]
+    report = report_file(root / "results" / config["scale"], point.dataset)
+    prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
+    rows = stated(row, root) if prepared is None else prepared
+    if kind_of(row) == "image":
+        tokens = patches(backbone, shape_of(config, backbone, root))
+    else:
+        tokens = text_length(row, asks.get("max_length", 128), root)
+    speed = THREAD * min(config["threads"], os.cpu_count() or 1) if cpu else GPU
+    return START + 6 * parameters(backbone, root) * rows * tokens * asks.get("epochs", 0) / speed
+
+
+def patches(backbone: dict, shape: dict) -> int:
+    """The tokens that a ViT makes of an image; of 224 pixels in patches of 16 where nothing is stated."""
+    return (backbone.get("size", shape.get("img_size", 224)) // shape.get("patch_size", 16)) ** 2
+
+
+def text_length(row: dict, most: int, root: Path) -> float:
+    """The tokens of a text, as far as they are known: from the lines of a file, else half of the most."""
+    file = own_file(row, root)
+    return most / 2 if file is None else min(most, file.stat().st_size / max(1, lines(file)) / BYTES)
+
+
+def parameters(row: dict, root: Path) -> float:
+    """The parameters of a backbone: of the weights in its folder, or by its megabytes of float32."""
+    if "path" in row:
+        return sum(numbers_in(file) for file in (root / row["path"]).glob("*.safetensors"))
+    return row.get("megabytes", 0) * 1e6 / 4
+
+
+@cache
+def numbers_in(file: Path) -> int:
+    """How many numbers a safetensors file holds, by its header."""
+    with reading(file), open(file, "rb") as weights:
+        header = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
+    return sum(prod(about["shape"]) for name, about in header.items() if name != "__metadata__")
+
+
+def stated(row: dict, root: Path) -> int:
+    """Training rows of a data set that is not prepared: by its cut, its row or its files, else ROWS."""
+    cut = row["cut"]
+    if "trained_on" in row:
+        return 0  # it is for test only
+    known = [cut.get("train"), cut.get("total"), row.get("examples")]
+    if "shots" in cut:
+        words = row.get("verbalizer")
+        classes = row.get("classes") or (lines(root / words) - 1 if words else 0)
+        known.append(cut["shots"] * classes)
+    known += [DIGITS] if row.get("loader") == "digits" else []
+    if file := own_file(row, root):
+        known.append(lines(file))
+    if row.get("loader") == "image_folder" and "root" in row:
+        train = root / row["root"] / "train"
+        known.append(files_below(train if train.is_dir() else train.parent))
+    return next(filter(None, known), ROWS)
+
+
+@cache
+def lines(file: Path) -> int:
+    """The number of lines in a file; 0 if it is missing."""
+    if not file.is_file():
+        return 0
+    with open(file, "rb") as text:
+        return sum(1 for _ in text)
+
+
+@cache
+def files_below(folder: Path) -> int:
+    """The number of files anywhere in a folder; 0 if it is missing."""
+    return sum(len(names) for *_, names in os.walk(folder))
+
+
+def own_file(row: dict, root: Path) -> Path | None:
+    """The file with a row a line that a data set's training rows stand in, if it is there."""
+    files = row.get("files", {})
+    own = files.get("train", files.get("all", row.get("path")))
+    path = own.get("path") if isinstance(own, dict) else own
+    plain = path and "corpus" not in row and path.endswith(PLAIN)
+    return root / path if plain and (root / path).is_file() else None
