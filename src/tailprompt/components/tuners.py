@@ -7,7 +7,7 @@ from typing import Literal
 from tailprompt.components.declare import component, key, part
 
 IMAGES = {"input": ("pixels",)}
-TEXTS = {"input": ("plain", "prompted", "formatted")}
+TEXTS = {"input": ("plain", "prompted", "formatted", "options", "windows")}
 LAYERS = {
     "default": "all",
     "says": "layers that have it, counted from 1: all, or from-to as 17-24",
@@ -72,7 +72,7 @@ class SoftPrompt:
         "factor of the prompt in the body's input; T5's rows say 100, for the learning rates of PPT's code",
         exclusiveMinimum=0,
     )
-    plain: BeforePlain = part(when={"input": ("plain",)})
+    plain: BeforePlain = part(when={"input": ("plain", "options", "windows")})
 
 
 @component("prefix")
