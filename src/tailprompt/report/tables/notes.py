@@ -47,7 +47,7 @@ def data_notes(reports: dict) -> list[str]:
 
 
 def commonest(spec: dict, reports: dict) -> list[str]:
-    """What the most frequent class would get on the test set of each data set, where the block asks for it."""
+    """What the most frequent class gets on the test set of each data set, where the block asks for it."""
     if not spec.get("majority"):
         return []
     counts = {report["title"]: report["counts"]["test"] for report in reports.values()}
