@@ -20,7 +20,7 @@ help: ## these lines
 demo: .venv/.ready ## the demo scale from data to report, on two cores without network
 	$(SNAKEMAKE) $(OPTIONS)
 	@$(SNAKEMAKE) $(OPTIONS) --report results/demo/report.html --quiet
-	@echo; cat results/demo/tables/glee/table3.md; echo; cat results/demo/tables/lpt/table8.md; echo; cat results/demo/tables/ppt/table4.md
+	@echo; cat results/demo/tables/glee/table3.md; echo; cat results/demo/tables/lpt/table8.md; echo; cat results/demo/tables/ppt/table4.md; echo; cat results/demo/tables/across/table1.md
 	@echo; echo "Report:  results/demo/report.html"; echo "Tables:  results/demo/tables/   Figures: results/demo/figures/"
 
 test: lint ## linters, then every test; those without their card or SLURM say so

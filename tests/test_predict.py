@@ -49,6 +49,8 @@ def runs(tmp_path_factory):
         "soft": toy.run(root, "", **SOFT),
         "open": toy.run(root, "", seed=2, **SOFT, decoding="open", verbalizer=str(words(root))),
         "unified": toy.run(root, "", seed=3, **{**SOFT, "template": "unified"}),
+        "prefix": toy.run(root, "", seed=4, tuner="prefix", head="pooler", positions="shifted", mlp=True),
+        "lora": toy.run(root, "", seed=5, tuner="lora", head="predictor"),
         "pair": toy.run(paired, "cls-tanh", keep=True, pair=True),
         "options": toy.run(asked, "", **options),
         "open options": toy.run(asked, "", seed=2, **options, decoding="open"),
@@ -91,7 +93,9 @@ def softmax(values):
     return values / values.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", ["prompt", "eta", "tau", "ldam", "frozen", "probed", "soft", "unified"])
+@pytest.mark.parametrize(
+    "name", ["prompt", "eta", "tau", "ldam", "frozen", "probed", "soft", "unified", "prefix", "lora"]
+)
 def test_a_runs_own_test_rows_get_the_predictions_it_stored(runs, rows, name):
     made = pd.read_csv(run(runs[name], rows))
     kept = toy.scores(runs[name]).query("split == 'test'")

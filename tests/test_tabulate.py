@@ -122,6 +122,13 @@ def test_a_scale_not_run_shows_the_paper_and_blanks(tmp_path):
     assert "nan" not in typeset.tex(tex) and "nan" not in typeset.md(tex)
 
 
+def test_the_most_frequent_class_is_beside_the_scores_where_a_block_asks(tmp_path):
+    spec = block("scores", metrics=["accuracy/all"])
+    root, says = results(tmp_path, spec), "Accuracy of the most frequent class: MADE 53.3."
+    assert says in scores(root, spec | {"majority": True})[1].notes
+    assert says not in scores(root, spec)[1].notes
+
+
 def test_notes_of_rebuilt_data_and_mixed_devices_are_under_the_table(tmp_path):
     spec = block("scores", **METRICS)
     results(tmp_path, spec, note="rebuilt, not the authors' file")

@@ -39,7 +39,8 @@ TRAINING = {
 METHODS = read("config/methods.yaml")["methods"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
-IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED]
+PREFIXED = [name for name in METHODS if name.startswith(("pt2", "pt-input", "lora"))]
+IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 

@@ -20,6 +20,7 @@ from tailprompt.report.figures.lda import lda
 from tailprompt.report.figures.prompt_matching import prompt_matching
 from tailprompt.report.figures.score_bars import score_bars
 from tailprompt.report.figures.score_by_frequency import score_by_frequency
+from tailprompt.report.figures.score_by_setting import score_by_setting
 from tailprompt.report.figures.score_by_shots import score_by_shots
 from tailprompt.report.figures.weight_norms import weight_norms
 
@@ -65,6 +66,7 @@ FIGURES = {
     "prompt_matching": prompt_matching,
     "score_bars": score_bars,
     "score_by_frequency": score_by_frequency,
+    "score_by_setting": score_by_setting,
     "score_by_shots": score_by_shots,
     "weight_norms": weight_norms,
 }

@@ -200,7 +200,9 @@ def main() -> None:
         type=Path,
         help="file to write; may replace only earlier predictions (default: FILE's name + .predictions.csv)",
     )
-    parser.add_argument("--text", help="column with the text (default: text)")
+    parser.add_argument(
+        "--text", help="column with the text, or to tag also with lists of words (default: text)"
+    )
     parser.add_argument(
         "--pair", help="column with the second text, if the run's data had one (default: pair)"
     )

@@ -143,10 +143,15 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
-    words = class_words(classes, run.head.verbalizer) if run.head.name == "verbalizer" else {}
+    words = class_words(classes, getattr(run.head, "verbalizer", None)) if reads_words(run) else {}
     prepared = Prepared(path, table, classes, words)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
+
+
+def reads_words(run: Run) -> bool:
+    """Whether the classes have words: for the head, or to count the options that a row may have."""
+    return run.head.name == "verbalizer" or run.input.name == "options"
 
 
 def begun_model(

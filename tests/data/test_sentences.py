@@ -208,7 +208,9 @@ def test_malformed_json_is_refused_with_file_and_line(tmp_path, value, words):
     refused(written(tmp_path, {"train": lines(value), "dev": good, "test": good}, "jsonl"), *words)
 
 
-@pytest.mark.parametrize("line", ["x He went ||| O B-V", "2 He went ||| O B-V", "1 He went ||| O", "1 He went"])
+@pytest.mark.parametrize(
+    "line", ["x He went ||| O B-V", "2 He went ||| O B-V", "1 He went ||| O", "1 He went"]
+)
 def test_malformed_roles_are_refused_with_file_and_line(tmp_path, line):
     texts = ROLES | {"train": ROLES["train"] + line}
     refused(written(tmp_path, texts, "txt"), "train.txt: 1 lines are not", "(lines 3)", loader="roles")

@@ -1,4 +1,4 @@
-"""Words become pieces with labels: aligned as fast tokenizers do, and in windows that answer each word once."""
+"""Words become pieces with labels, aligned as fast tokenizers do, and windows that answer each word once."""
 
 import numpy as np
 import pandas as pd

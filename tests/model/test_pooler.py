@@ -4,7 +4,7 @@ import pytest
 import torch
 import toy
 from conftest import FOLDER, ROW, ROW_T5, SMALL
-from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
 
 from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
@@ -41,6 +41,14 @@ def bare(pooled, tmp_path):
     return {"family": "bert", "path": str(tmp_path / "bare")}
 
 
+@pytest.fixture
+def headless(pooled, tmp_path):
+    """A row of the same BERT with its pooler, but without a masked-language-model head."""
+    BertModel.from_pretrained(pooled["path"]).save_pretrained(tmp_path / "headless")
+    AutoTokenizer.from_pretrained(FOLDER).save_pretrained(tmp_path / "headless")
+    return {"family": "bert", "path": str(tmp_path / "headless")}
+
+
 def made(row, **changes):
     torch.manual_seed(0)
     run = run_of(toy.settings("", **{"input": "plain", "head": "pooler", **changes}))
@@ -56,6 +64,15 @@ def test_it_is_what_transformers_pools(pooled):
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     theirs = BertForPreTraining.from_pretrained(pooled["path"]).eval().bert(**inputs).pooler_output
     torch.testing.assert_close(model.features(BATCH), theirs, atol=1e-6, rtol=1e-5)
+
+
+def test_a_checkpoint_without_a_head_for_words_serves_all_that_reads_none(pooled, headless):
+    ours, theirs = made(headless, tuner="frozen"), made(pooled, tuner="frozen")
+    assert torch.equal(ours.features(BATCH), theirs.features(BATCH))
+    for changes in ({"head": "verbalizer", "input": "prompted"}, {"head": "linear", "norm": "pretrained"}):
+        with pytest.raises(BadInput, match="reads a masked-language-model head, which the backbone's check"):
+            made(headless, **changes)
+    assert made(headless, head="linear", norm="fresh")(BATCH).shape == (3, 3)
 
 
 def test_the_pooler_learns_where_the_body_does(pooled):

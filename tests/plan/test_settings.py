@@ -234,9 +234,8 @@ def checked(method, **columns):
         (
             "prompt",
             {"choices": "c"},
-            "input prompted shows no options, which its texts have; allowed: formatted",
+            "input prompted shows no options, which its texts have; allowed: formatted, options",
         ),
-        ("cls-tanh", {"choices": "c"}, "input plain shows no options"),
     ],
 )
 def test_a_run_that_would_not_see_a_pair_or_its_options_is_refused(method, columns, said):
@@ -245,10 +244,34 @@ def test_a_run_that_would_not_see_a_pair_or_its_options_is_refused(method, colum
 
 
 @pytest.mark.parametrize(
-    "method, columns", [("cls-tanh", {"pair": "p"}), ("ft", {"choices": "c"}), ("ft", {})]
+    "method, columns",
+    [("cls-tanh", {"pair": "p"}), ("cls-tanh", {"choices": "c"}), ("ft", {"choices": "c"}), ("ft", {})],
 )
 def test_a_run_that_sees_all_of_a_text_is_not(method, columns):
     assert checked(method, **columns)
+
+
+@pytest.mark.parametrize(
+    "row, method, said",
+    [
+        ({"loader": "squad"}, "prompt", "input prompted does not suit a data set that has passages with"),
+        ({"loader": "squad"}, "linear-plain", "input plain does not suit a data set that has passages"),
+        ({"loader": "squad"}, "linear-head", "head is 'linear'; allowed with input windows: predictor"),
+        ({}, "windows", "no unanswerable is given, which is read only where input is windows"),
+        ({}, "options", "input options is for texts with options, which its texts do not have"),
+    ],
+)
+def test_passages_are_read_in_windows_and_options_where_there_are_some(row, method, said):
+    mine = own(path="a.json", language="en", template="{text} {mask}", max_length=384, **row)
+    rows = {
+        "linear-plain": {"input": "plain", "head": "predictor"},
+        "linear-head": {"head": "linear"},
+        "windows": {"input": "windows", "head": "predictor"},
+        "options": {"input": "options"},
+    }
+    mine["methods"] = {**mine["methods"], **{name: {"title": name, **told} for name, told in rows.items()}}
+    with pytest.raises(BadInput, match=said):
+        check_settings(mine, [Point("mine", "bert-base-uncased", "own", method, 1)])
 
 
 def test_another_language_needs_a_template_a_length_and_a_backbone_of_its_own():
@@ -326,13 +349,14 @@ def test_the_papers_scale_is_lpt_too_with_three_seeds(paper):
     assert cells == {name: 3 * n for name, n in wanted.items()}
 
 
-def test_the_demo_runs_a_few_methods_of_three_papers_on_what_ships():
+def test_the_demo_runs_a_few_methods_of_the_papers_on_what_ships():
     demo = scale("demo")
     points = blocks.all_points(demo)
     papers = {"glee": {"debian-sections"}, "lpt": {"digits"}, "ppt": {"debian-topics", "prompts-single"}}
+    papers |= {"across": {"debian-sections"}}
     run = {(point.protocol, parse(point.dataset)[0]) for point in points}
     assert run == {(paper, dataset) for paper, datasets in papers.items() for dataset in datasets}
-    assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 5, 9]
+    assert [sum(point.protocol == paper for point in points) for paper in papers] == [10, 5, 9, 4]
     assert not any("files" in demo["datasets"][parse(name)[0]] for name in blocks.all_datasets(demo))
 
 

@@ -192,3 +192,108 @@ def test_the_best_of_each_column_of_ppt_is_the_one_in_bold(ppt):
     assert four.idxmax(axis=1).to_dict() == BEST
     gain = four.filter(regex="^ppt").max(axis=1) - four.filter(regex="^pt").max(axis=1)
     assert (gain > 0).all()
+
+
+@pytest.fixture(scope="module")
+def ptuning2():
+    return pd.read_csv(HERE / "reported/ptuning2.csv", dtype={"value": float})
+
+
+THEIRS = read(HERE / "papers/ptuning2.yaml")["papers"]["ptuning2"]
+SIZES = ("", "/roberta-large", "/deberta-xlarge")
+
+
+def test_every_cell_of_ptuning2_is_there_once(ptuning2):
+    sizes = {"table2": 8 * 3 * 4, "table3": 3 * 4 * 3, "table3-qa": 2 * 2 * 4 * 3, "table3-srl": 3 * 4 * 3}
+    assert ptuning2.groupby("table").size().to_dict() == {**sizes, "table4": 8}
+    assert not ptuning2.duplicated(["table", "dataset", "method", "metric"]).any()
+    assert ptuning2.value.notna().all() and ptuning2.page.str.startswith("section 4.").all()
+
+
+def test_every_printed_row_of_ptuning2_is_a_method_of_ours_or_has_a_title(ptuning2):
+    names = {tuple(name.partition("/")[::2]) for name in ptuning2.method if name not in THEIRS["others"]}
+    assert {method for method, _ in names} <= rows("methods")
+    assert {backbone for _, backbone in names if backbone} <= rows("backbones")
+    assert set(THEIRS["others"]) <= set(ptuning2.method)
+    sets = read(HERE / "datasets.yaml")["datasets"].values()
+    assert set(ptuning2.dataset) <= {row.get("reported") for row in sets}
+
+
+def test_each_table_of_ptuning2_shows_its_printed_rows(ptuning2):
+    for name, part in ptuning2.groupby("table"):
+        blocks = [block for table, block in THEIRS["tables"].items() if block.get("beside", table) == name]
+        listed = {
+            f"{method}{'/' if at else ''}{at}"
+            for block in blocks
+            for method in block["methods"]
+            for at in block.get("backbones", [""])
+        }
+        assert set(part.method) <= listed | set(THEIRS["others"]), name
+        assert {metric for block in blocks for metric in block["metrics"]} >= set(part.metric), name
+
+
+# Table 3, read again: each method on BERT-large, RoBERTa-large and DeBERTa-xlarge.
+AGAIN = {
+    ("table3", "conll03", "f1/all"): "92.8 92.6 93.1 81.9 86.1 90.2 90.2 92.8 93.1 91.0 92.8 93.1",
+    ("table3", "ontonotes", "f1/all"): "89.2 89.8 90.4 74.6 80.8 85.1 86.4 89.8 90.4 86.3 89.8 90.5",
+    ("table3", "conll04", "f1/all"): "85.6 88.8 89.1 73.6 76.2 82.4 84.5 88.4 86.5 86.6 90.6 90.1",
+    ("table3-qa", "squad", "exact/all"): "84.2 88.9 90.1 1.0 1.2 2.4 77.8 88.5 90.4 82.3 88.0 89.6",
+    ("table3-qa", "squad", "f1/all"): "91.1 94.6 95.5 8.5 12.0 19.0 86.0 94.4 95.7 89.6 94.1 95.4",
+    ("table3-qa", "squad2", "exact/all"): "78.7 86.5 88.3 50.2 50.2 50.2 69.7 82.1 88.4 72.7 83.4 88.1",
+    ("table3-qa", "squad2", "f1/all"): "81.9 89.4 91.1 50.2 50.2 50.2 73.5 85.5 91.1 75.9 86.7 90.8",
+    ("table3-srl", "conll12", "f1/all"): "84.9 86.5 86.5 64.5 67.2 74.1 83.2 84.6 85.7 85.1 86.2 87.1",
+    ("table3-srl", "conll05-wsj", "f1/all"): "88.5 90.2 91.2 76.0 76.8 82.3 86.3 89.2 90.6 88.5 90.0 91.2",
+    ("table3-srl", "conll05-brown", "f1/all"): "82.7 85.6 86.9 70.0 70.7 77.7 80.7 84.3 86.3 83.1 85.7 87.0",
+}
+
+
+@pytest.mark.parametrize("table, dataset, metric", AGAIN)
+def test_table_3_of_ptuning2_was_read_alike_twice(ptuning2, table, dataset, metric):
+    here = ptuning2[(ptuning2.table == table) & (ptuning2.dataset == dataset) & (ptuning2.metric == metric)]
+    values = here.set_index("method").value
+    order = [f"{method}{size}" for method in ("finetune", "pt-input", "pt2", "mpt2") for size in SIZES]
+    assert [values[name] for name in order] == [
+        float(number) for number in AGAIN[table, dataset, metric].split()
+    ]
+
+
+# Fine-tuning, PT and P-Tuning v2 on BERT-large, then on RoBERTa-large.
+SUPERGLUE = {
+    "boolq": "77.7 67.2 75.8 86.9 62.3 84.8",
+    "cb": "94.6 80.4 94.6 98.2 71.4 100",
+    "copa": "69.0 55.0 73.0 94.0 63.0 93.0",
+    "multirc": "70.5 59.6 70.6 85.7 59.9 82.5",
+    "record": "70.6 44.2 72.8 89.0 46.3 89.3",
+    "rte": "70.4 53.5 78.3 86.6 58.8 89.5",
+    "wic": "74.9 63.0 75.1 75.6 56.9 73.4",
+    "wsc": "68.3 64.4 68.3 63.5 64.4 63.5",
+}
+
+
+@pytest.mark.parametrize("dataset", SUPERGLUE)
+def test_table_2_of_ptuning2_was_read_alike_twice(ptuning2, dataset):
+    values = ptuning2[(ptuning2.table == "table2") & (ptuning2.dataset == dataset)].set_index("method").value
+    order = [f"{method}{size}" for size in SIZES[:2] for method in ("finetune", "pt-input", "pt2")]
+    assert [values[name] for name in order] == [float(number) for number in SUPERGLUE[dataset].split()]
+
+
+# Printed, though no count of right answers gives it: 53.5 of 277, 75.6 and 72.0 of 638, 98.7 and 76.4 of 56.
+NO_COUNT = {"rte pt-input", "wic finetune/roberta-large", "wic pt2/glm-xlarge"}
+NO_COUNT |= {"cb finetune/glm-xxlarge", "cb pt-input/glm-xlarge"}
+
+
+def test_printed_scores_of_small_sets_of_ptuning2_are_counts_of_their_examples_but_for_five(ptuning2):
+    sizes = {"cb": 56, "copa": 100, "rte": 277, "wic": 638, "wsc": 104}
+    kept = ptuning2[ptuning2.dataset.isin(sizes) & (ptuning2.metric == "accuracy/all")]
+    right = kept.value / 100 * kept.dataset.map(sizes)
+    gap = (100 * right.round() / kept.dataset.map(sizes) - kept.value).abs()
+    wrong = kept[gap > ROUNDING + 1e-9]
+    assert set(wrong.dataset + " " + wrong.method) == NO_COUNT
+
+
+def test_claims_of_ptuning2_that_name_a_table_have_printed_effects(ptuning2):
+    for claim in THEIRS["tables"]["claims"]["claims"].values():
+        if "table" in claim:
+            at = f"/{claim['backbone']}" if "backbone" in claim else ""
+            here = ptuning2[(ptuning2.table == claim["table"]) & (ptuning2.metric == claim["metric"])].method
+            assert {claim["method"] + at, claim["than"] + at} <= set(here), claim["says"]

@@ -129,9 +129,9 @@ def test_roles_are_scored_without_the_verb_and_with_parts_joined(gold, guess, of
     assert roles(gold, guess) == pytest.approx([official, released])
 
 
-def one_hot(tags, outputs=len(TAGS)):
+def one_hot(tags):
     """Logits `[windows, tokens, tags]` of which these are the best."""
-    return np.eye(outputs, dtype=np.float32)[np.array(tags)]
+    return np.eye(len(TAGS), dtype=np.float32)[np.array(tags)]
 
 
 def test_windows_of_a_sentence_are_joined_and_only_first_pieces_count():

@@ -4,9 +4,17 @@ import pytest
 import torch
 from timm.scheduler import CosineLRScheduler
 from torch import nn
+from torch.optim.lr_scheduler import ExponentialLR
 from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
-from tailprompt.training.schedules import constant, cosine, cosine_as_released, inverse_root, linear
+from tailprompt.training.schedules import (
+    constant,
+    cosine,
+    cosine_as_released,
+    exponential,
+    inverse_root,
+    linear,
+)
 
 STEPS = 8  # an epoch
 
@@ -44,3 +52,13 @@ def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup):
         theirs.step(epoch)
         rates = {base * factor(epoch * STEPS + step) for step in range(STEPS)}
         assert len(rates) == 1 and rates.pop() == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
+
+
+def test_the_exponential_schedule_is_torchs_with_a_step_an_epoch():
+    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
+    theirs, factor = ExponentialLR(optimizer, gamma=0.95), exponential(5 * STEPS, STEPS, warmup=0.0)
+    for epoch in range(5):
+        rates = [factor(epoch * STEPS + step) for step in range(STEPS)]
+        assert rates == pytest.approx([theirs.get_last_lr()[0]] * STEPS, abs=1e-12)
+        optimizer.step()
+        theirs.step()

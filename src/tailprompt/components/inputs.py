@@ -61,3 +61,33 @@ class Pixels:
         1.0, "1 resizes to the model's size; 1.143 crops the centre of a larger image (LPT's code)", minimum=1
     )
     views: int = key(1, "views of a test image: 1, or 5 for the mean over five crops", enum=[1, 5])
+
+
+@component("options")
+class Options:
+    """[CLS] text [SEP] option [SEP] for each option, which the head scores by itself (P-Tuning v2's COPA)."""
+
+    reads = "text"
+    families = ("bert", "roberta")
+    heads = ("linear", "predictor", "pooler")
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
+
+
+@component("windows")
+class Windows:
+    """[CLS] question [SEP] passage [SEP], of a long passage in windows; an answer is a piece of the passage.
+
+    The values are those of P-Tuning v2's code (tasks/qa/dataset.py, arguments.py).
+    """
+
+    reads = "text"
+    families = ("bert", "roberta")
+    heads = ("predictor",)
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
+    stride: int = key(128, "tokens of a passage that two windows share", minimum=0)
+    n_best: int = key(20, "first and last tokens of a window that are combined to answers", minimum=1)
+    longest_answer: int = key(30, "most tokens of an answer", minimum=1)
+    null_threshold: float = key(
+        0.0, "by how much the logits of no answer must be higher than the best answer's"
+    )
+    unanswerable: bool = key(says="whether a question may have no answer; the data set says it", of_data=True)

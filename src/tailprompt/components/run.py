@@ -6,7 +6,7 @@ from typing import Literal
 
 from tailprompt.components.declare import choice, component, key, part
 from tailprompt.components.heads import Linear, Pooler, Predictor, Verbalizer
-from tailprompt.components.inputs import Formatted, Pixels, Plain, Prompted
+from tailprompt.components.inputs import Formatted, Options, Pixels, Plain, Prompted, Windows
 from tailprompt.components.training import Training
 from tailprompt.components.tuners import (
     Frozen,
@@ -54,7 +54,9 @@ START = {
 class Run:
     """All settings of a run."""
 
-    input: Plain | Prompted | Formatted | Pixels = choice("plain", "what the backbone reads", image="pixels")
+    input: Plain | Prompted | Formatted | Options | Windows | Pixels = choice(
+        "plain", "what the backbone reads", image="pixels"
+    )
     tuner: Full | Frozen | SoftPrompt | Prefix | Lora | Prompts | PromptsShallow | GroupPrompts = choice(
         "full", "what is trained besides the head"
     )

@@ -47,6 +47,11 @@ class InverseRoot:
     """Falls as 1 / sqrt(step + 1) (code of PPT)."""
 
 
+@component("exponential")
+class Exponential:
+    """Falls by the same factor after each epoch (P-Tuning v2's code for tags and answers)."""
+
+
 @component("none")
 class Whole:
     """The whole image, resized."""
@@ -87,7 +92,7 @@ class Training:
     sampler: Sampler = choice("shuffled", "the order of an epoch")
     loss: Loss = choice("cross_entropy", "the loss of an example")
     optimizer: Adamw | Sgd = choice("adamw", "the optimizer")
-    schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot = choice(
+    schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential = choice(
         "linear", "the course of the learning rate after the warm-up"
     )
     lr: float = key(says="the highest learning rate", exclusiveMinimum=0)

@@ -7,14 +7,16 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.columns import CHOICES, LABEL, LETTERS, are_texts
+from tailprompt.data.columns import CHOICES, GROUP, LABEL, LETTERS, STARTS, are_texts
 from tailprompt.data.readers import PLACE
 from tailprompt.errors import BadInput, few, known
 
 
 def types(table: pd.DataFrame, name: str) -> None:
-    """Texts, second texts, labels and ids are strings, and the options of a row are a list of strings."""
-    kinds = dict.fromkeys(("text", "pair", "label", "id"), ("text", lambda cell: isinstance(cell, str)))
+    """Texts, second texts, labels, ids and groups are strings; the options of a row are a list of those."""
+    kinds = dict.fromkeys(
+        ("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str))
+    )
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
         if column in table:
             other = ~table[column].map(fits).astype(bool)
@@ -26,7 +28,7 @@ def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> Non
 
     options: the most that a row may have.
     """
-    for column in [c for c in ("text", "pair", "label", "id") if c in table]:
+    for column in [c for c in ("text", "pair", "label", "id", GROUP) if c in table]:
         empty = table[column].map(invisible)
         refuse(
             table,
@@ -89,8 +91,16 @@ def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "de
 def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trained: str = "train") -> None:
     """Every label is a class, and every dev or test label occurs in the split `trained`.
 
-    The second does not apply to texts with options, whose label is the place of the right one.
+    The second does not apply to texts with options, whose label is the place of the right one. Options that
+    are rows of a group are right or wrong. A question with an answer in its passage needs no other kind.
     """
+    if STARTS in table:
+        return
+    if GROUP in table and len(classes) != 2:
+        raise BadInput(
+            f"'{name}' has groups and {len(classes)} classes; of the options of a group there are two, wrong "
+            "and right, in the order of their names or of a verbalizer"
+        )
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
     unknown = ~table["label"].isin(classes)

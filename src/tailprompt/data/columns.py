@@ -11,6 +11,8 @@ from tailprompt.data.readers import PLACE, rows
 from tailprompt.errors import BadInput, few, known
 
 TEXT, PAIR, CHOICES, LABEL, ID, SPLIT = "text", "pair", "choices", "label", "id", "split"
+GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
+TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
 PLAIN = str, bool, int, float
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"

@@ -23,8 +23,7 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
     a class has fewer rows than splits, test comes first and dev last. A class with one example is refused, or
     kept in train if `alone` is "train".
     """
-    if sum(shares.values()) >= 1 or min(shares.values()) <= 0:
-        raise BadInput(f"'{name}': shares must be above 0 and leave some to train, not {shares}")
+    check_shares(shares, name)
     table = table.copy()
     keys = table["text"] + "\0" + table.get("pair", "") if "text" in table else table["id"]
     order = ranked(table.assign(key=keys)[table["split"] == "train"], seed)
@@ -43,6 +42,38 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
             table.loc[members[:n], "split"] = split
             members = members[n:]
     return table
+
+
+def together(table: pd.DataFrame, name: str, *, by: str, shares: dict[str, float], seed: int):
+    """The table with about `shares` of its training rows moved to the missing splits.
+
+    by: the column of what stays together, as all questions of an article; one after the other is moved, in
+    the order of the digests, until a split has its share. shares: those of the missing splits.
+    """
+    check_shares(shares, name)
+    train = table[table["split"] == "train"]
+    sizes = train.groupby(by, sort=True).size()
+    order = ranked(pd.DataFrame({"id": sizes.index.astype(str), "rows": sizes.to_numpy()}), seed)
+    if len(order) <= len(shares):
+        raise BadInput(
+            f"'{name}': train has {len(order)} that stay together ({by}), too few to make "
+            f"{' and '.join(shares)} of them; give a file for each split"
+        )
+    table, at, parts = table.copy(), 0, {}
+    for number, split in enumerate(sorted(shares, reverse=True)):  # test before dev
+        begun, rows = at, 0
+        while rows < shares[split] * len(train) and at < len(order) - len(shares) + number or at == begun:
+            rows, at = rows + order["rows"].iloc[at], at + 1
+        parts |= dict.fromkeys(order["id"].iloc[begun:at], split)
+    moved = train[by].astype(str).map(parts).dropna()
+    table.loc[moved.index, "split"] = moved
+    return table
+
+
+def check_shares(shares: dict[str, float], name: str) -> None:
+    """Raise BadInput unless every split gets some rows and train keeps some."""
+    if sum(shares.values()) >= 1 or min(shares.values()) <= 0:
+        raise BadInput(f"'{name}': shares must be above 0 and leave some to train, not {shares}")
 
 
 def ranked(table: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -4,14 +4,19 @@ Its columns are id, split, label (class id), and either text, perhaps with pair 
 the place of the right one), or image (its row in the decoded array). Sentences have words and tags (tag ids)
 instead, and of semantic roles predicate (the number of the verb) and pair (the verb).
 
-A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of each row. `load` checks them, makes
-missing splits, numbers the classes and makes the cut. `load_images` does so for a listing of decoded images.
+Options that are rows of their own have group (their question) and perhaps option and answers (texts); a
+question with a passage (pair) has answers and starts, their places in it, and is answerable or not by label.
+
+A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of
+each row. `load` checks them, makes missing splits, numbers the classes and makes the cut. `load_images` does
+so for a listing of decoded images.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -20,12 +25,26 @@ import pyarrow.parquet as pq
 
 from tailprompt import files
 from tailprompt.data import checks, tagged
-from tailprompt.data.columns import CHOICES, LETTERS, SPLITS, load_table, split_word
+from tailprompt.data.columns import (
+    ANSWERS,
+    CHOICES,
+    GROUP,
+    LETTERS,
+    OPTION,
+    SPLITS,
+    STARTS,
+    TOGETHER,
+    load_table,
+    split_word,
+)
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
 from tailprompt.data.ppt import load_c3, load_race, load_trees
 from tailprompt.data.readers import PLACE, read_separated
 from tailprompt.data.sentences import ENTITIES, load_roles, load_tags
-from tailprompt.data.splits import cut, stratified
+from tailprompt.data.splits import cut, stratified, together
+from tailprompt.data.squad import CLASSES as KINDS
+from tailprompt.data.squad import load_squad
+from tailprompt.data.superglue import copa, load_superglue, multirc, record, wic, wsc
 from tailprompt.data.unlabelled import (
     load_next_sentence_choice,
     load_next_sentence_pair,
@@ -37,6 +56,7 @@ from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
+COLUMNS += [GROUP, OPTION, ANSWERS, STARTS]
 TAGGED = ["id", "split", "words", "tags", "predicate", "pair"]
 
 
@@ -61,6 +81,8 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
         classes, source = list(verbalizer["label"]), str(words)
     elif CHOICES in table:
         classes, source = list(LETTERS[: max(table[CHOICES].map(len))]), "the number of choices"
+    elif STARTS in table:
+        classes, source = KINDS[: 1 + row.get("unanswerable", False)], "unanswerable in its row"
     else:
         checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
@@ -118,6 +140,8 @@ def shortened(table: pd.DataFrame, row: dict, classes: int) -> pd.DataFrame:
     """The rows that the cut of a data set's row keeps."""
     try:
         changes, draw = row.get("cut", {}), row.get("draw", "digest")
+        if changes and GROUP in table:
+            raise BadInput(f"a cut would break its groups, which are scored as a whole: {known(changes)}")
         return cut(table, changes, classes, draw=draw).reset_index(drop=True)
     except BadInput as error:
         raise BadInput(f"'{row['name']}': {error}") from None
@@ -138,7 +162,10 @@ def numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
-    """The table with all splits: given ones under our names, missing ones taken from train by class."""
+    """The table with all splits: given ones under our names, missing ones taken from train by class.
+
+    Rows of one question, passage or article are taken together.
+    """
     if "split" not in table:
         table = table.assign(split="train")
     found = table["split"].map(split_word)
@@ -156,8 +183,12 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:
         return table
-    options = {"seed": row.get("split_seed", 0), "alone": row.get("singletons", "refuse")}
-    return stratified(table, row["name"], shares=shares, **options)
+    seed = row.get("split_seed", 0)
+    if TOGETHER in table or GROUP in table:
+        return together(
+            table, row["name"], by=TOGETHER if TOGETHER in table else GROUP, shares=shares, seed=seed
+        )
+    return stratified(table, row["name"], shares=shares, seed=seed, alone=row.get("singletons", "refuse"))
 
 
 def in_order(labels: pd.Series) -> list[str]:
@@ -228,4 +259,10 @@ LOADERS = {
     "next_sentence_choice": load_next_sentence_choice,
     "pseudo_label": load_pseudo_label,
     "unified_choice": load_unified_choice,
+    "wic": partial(load_superglue, read=wic),
+    "wsc": partial(load_superglue, read=wsc),
+    "copa": partial(load_superglue, read=copa),
+    "multirc": partial(load_superglue, read=multirc),
+    "record": partial(load_superglue, read=record),
+    "squad": load_squad,
 }

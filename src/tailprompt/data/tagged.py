@@ -61,8 +61,7 @@ def with_tags(table: pd.DataFrame, types: list[str]) -> pd.DataFrame:
     """The sentences with tag ids for their entities, and the class id by which they are drawn."""
     number = {kind: place for place, kind in enumerate([*types, NONE])}
     tags = [
-        tag_ids(len(words), found, number)
-        for words, found in zip(table[WORDS], table[ENTITIES], strict=True)
+        tag_ids(len(words), found, number) for words, found in zip(table[WORDS], table[ENTITIES], strict=True)
     ]
     return table.assign(tags=tags, label=table["label"].map(number).astype("int64"))
 

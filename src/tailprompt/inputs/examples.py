@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,8 @@ from tailprompt.components.run import Run
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.features import Features
 from tailprompt.inputs.images import Images, image_examples
+from tailprompt.inputs.options import encode_options
+from tailprompt.inputs.passages import encode_questions
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.inputs.words import encode_sentences
@@ -20,6 +23,7 @@ from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.limits import places
 
 Split = Examples | Images | Features
+GROUPED = ("group", "option", "answers")  # columns by which tasks score a question's options together
 
 
 def examples_of(
@@ -52,23 +56,25 @@ def encode_rows(
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
     """
     told, tuner = run.input, run.tuner
-    room = {
-        "max_length": told.max_length,
-        "positions": backbone.positions,
-        "prompt_length": places(tuner),
-    }
+    limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}
     if "words" in table:
-        return encode_sentences(table, backbone.tokenizer, **room, kept=kept)
-    return encode(
+        return encode_sentences(table, backbone.tokenizer, max_length=told.max_length, **limits)
+    if told.name == "windows":
+        return encode_questions(table, backbone.tokenizer, **values(told), **limits)
+    if told.name == "options":
+        return encode_options(table, backbone.tokenizer, most=len(words), **values(told), **limits)
+    examples = encode(
         table,
         backbone.tokenizer,
         input=told.name,
         template=getattr(told, "template", None),
         language=getattr(told, "language", None),
         words=words,
-        **room,
-        kept=kept,
+        max_length=told.max_length,
+        **limits,
     )
+    grouped = [column for column in GROUPED if column in table]
+    return replace(examples, aligned=table[grouped]) if grouped else examples
 
 
 def view_rows(
@@ -103,9 +109,12 @@ def word_ids(
     *,
     source: str = "verbalizer",
 ) -> list[list[int]]:
-    """Token ids of each class's word where the head reads words, else of nothing."""
+    """Token ids of each output's word where the head reads words, else of nothing.
+
+    Outputs are the classes; of options that are sequences of their own there is one, the score of an option.
+    """
     if run.head.name != "verbalizer":
-        return [[] for _ in classes]
+        return [[] for _ in (classes[:1] if run.input.name == "options" else classes)]
     return encode_words(
         words,
         backbone.tokenizer,

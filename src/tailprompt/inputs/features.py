@@ -22,6 +22,7 @@ class Features:
     names: Sequence[str]
     truncated: int
     options: Int[Tensor, " examples"] | None = None
+    aligned: object = None
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -17,7 +17,7 @@ UNLABELLED = -100  # the label of a token that has none
 class Examples:
     """Token ids of all examples end to end, so that a few operations on the device cut out a batch.
 
-    starts: where each example begins, and where the last one ends. labels: of examples; or of their tokens
+    starts: where each sequence begins, and where the last one ends. labels: of examples; or of their tokens
     `[examples, longest]`, negative where there is none; or first and last token of answers. most: the tokens
     that an example may have, beyond which no batch is padded, as a backbone may have no position more.
     """
@@ -33,6 +33,7 @@ class Examples:
     most: int
     truncated: int
     options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
+    sequences: int = 1  # token sequences of each example, one an option
     unit: str = "example"  # of what is labelled: example, token or span (`tasks.task.Task`)
     aligned: object = None  # what a task needs to find its way back from tokens
 
@@ -73,19 +74,25 @@ class Examples:
         self, there: Int[Tensor, " batch"], *, width: int
     ) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
         """Inputs padded to `width` (never beyond `most`) and labels, by operations on the device alone."""
-        width = min(width, self.most)
-        place = self.starts[there][:, None] + torch.arange(width, device=there.device)
-        mask = place < self.starts[there + 1][:, None]
+        width, each = min(width, self.most), self.each(there)
+        place = self.starts[each][:, None] + torch.arange(width, device=there.device)
+        mask = place < self.starts[each + 1][:, None]
         flat = torch.where(mask, place, 0)
         inputs = {
             "input_ids": torch.where(mask, self.tokens[flat], self.pad),
             "token_type_ids": torch.where(mask, self.segments[flat], 0),
             "attention_mask": mask.long(),
-            "position": self.position[there],
+            "position": self.position[each],
         }
         if self.options is not None:
             inputs["options"] = self.options[there]
         return inputs, self.labelled(there, width)
+
+    def each(self, there: Int[Tensor, " batch"]) -> Int[Tensor, " sequences"]:
+        """The numbers of the sequences of these examples."""
+        if self.sequences == 1:
+            return there
+        return (there[:, None] * self.sequences + torch.arange(self.sequences, device=there.device)).flatten()
 
     def labelled(self, there: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch *labels"]:
         """The labels of these examples; those of tokens are padded to `width`."""

@@ -108,8 +108,9 @@ def windows_of(
 ) -> Windows:
     """The windows of sentences of `sizes` words, each of at most `most` pieces."""
     ends, found = np.append(0, lengths.cumsum()), []
-    for sentence, (start, size, room) in enumerate(zip(sizes.cumsum() - sizes, sizes, most, strict=True)):
-        found += [(sentence, *each) for each in cut(ends[start : start + size + 1], int(start), int(room))]
+    for sentence, (last, size, left) in enumerate(zip(sizes.cumsum(), sizes, most, strict=True)):
+        start = int(last - size)
+        found += [(sentence, *each) for each in cut(ends[start : last + 1], start, int(left))]
     return Windows(*np.array(found, np.int64).reshape(-1, 5).T)
 
 

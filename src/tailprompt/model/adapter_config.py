@@ -1,4 +1,4 @@
-"""What peft says of a soft prompt or a prefix, in adapter_config.json. No torch, so that the plan asks too."""
+"""What peft says of a soft prompt or a prefix, in adapter_config.json. No torch: the plan asks too."""
 
 from __future__ import annotations
 

@@ -12,7 +12,14 @@ import torch
 from torch import nn
 
 from tailprompt.errors import BadInput, known, named
-from tailprompt.model.checkpoints import check_vocabulary, drawn, pretrained, source, unavailable
+from tailprompt.model.checkpoints import (
+    check_vocabulary,
+    drawn,
+    perhaps_headless,
+    pretrained,
+    source,
+    unavailable,
+)
 from tailprompt.model.encoder_decoder import EncoderDecoder
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
@@ -43,6 +50,8 @@ class Backbone:
     positions: the most tokens of an input; infinite where positions are relative
     device_map: the GPU of each part of a body that is spread over several
     pooler: reads the dense layer of the pooler, and whether it is the checkpoint's own; None for a T5
+    speaks: whether the checkpoint has the masked-language-model head, else `transform` and `decoder` are
+        random, and only heads that read neither may be used
     """
 
     reads = "text"
@@ -55,6 +64,7 @@ class Backbone:
     initializer_range: float
     device_map: dict[str, int | str] | None = None
     pooler: Callable[[], tuple[nn.Linear, bool]] | None = None
+    speaks: bool = True
 
     @property
     def attention(self) -> Attention:
@@ -140,9 +150,9 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
     quiet()
     tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **pinned)
     if "random" in row:
-        model = drawn(AutoModelForMaskedLM, where, pinned, row["random"])
+        model, speaks = drawn(AutoModelForMaskedLM, where, pinned, row["random"]), True
     else:
-        model = pretrained(AutoModelForMaskedLM, where, pinned)
+        model, speaks = perhaps_headless(AutoModelForMaskedLM, where, pinned)
     if model.base_model_prefix != row["family"]:
         raise other_family(where, model.base_model_prefix, row)
     check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
@@ -156,6 +166,7 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
         positions,
         model.config.initializer_range,
         pooler=partial(pooler, row, where, pinned),
+        speaks=speaks,
     )
 
 

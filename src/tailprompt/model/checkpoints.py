@@ -45,13 +45,28 @@ def unavailable(row: dict, error: Exception) -> BadInput:
     )
 
 
+HEADS = ("cls.", "lm_head.")  # how the names of a masked-language-model head begin
+
+
 def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
     """The pre-trained model; raises BadInput if weights are missing, which would be drawn at random."""
+    return perhaps_headless(kind, where, pinned, heads=(), **placed)[0]
+
+
+def perhaps_headless(
+    kind, where: str, pinned: dict, *, heads: tuple[str, ...] = HEADS, **placed
+) -> tuple[nn.Module, bool]:
+    """The pre-trained model, and whether its checkpoint has a head, which is then drawn at random.
+
+    heads: how the names of tensors begin that may be absent, all of them together.
+    """
     options = {"dtype": torch.float32, **pinned, **placed, "output_loading_info": True}
     model, report = kind.from_pretrained(where, **options, ignore_mismatched_sizes=True)
     misshapen = [name for name, *_ in report["mismatched_keys"]]
     absent = sorted([*report["missing_keys"], *misshapen])
-    if absent:
+    head = {name for name, _ in model.named_parameters() if name.startswith(heads)}
+    speaks = not (head and head <= {*absent} and all(name.startswith(heads) for name in absent))
+    if absent and speaks:
         raise BadInput(
             f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
             f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
@@ -63,7 +78,7 @@ def pretrained(kind, where: str, pinned: dict, **placed) -> nn.Module:
             f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
             f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
         )
-    return model
+    return model, speaks
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where: str) -> None:

@@ -103,8 +103,9 @@ class Model(nn.Module):
 
     def allowed(self, logits: Float[Tensor, "*batch classes"], batch: dict[str, Tensor]) -> Tensor:
         """Logits, with `NEVER` for the options that an example lacks."""
-        if "options" not in batch or self.head.open:
+        if "options" not in batch or getattr(self.head, "open", False):
             return logits
+        logits = logits.reshape(len(batch["options"]), -1)  # an option may be a sequence of its own
         there = torch.arange(logits.shape[1], device=logits.device) < batch["options"][:, None]
         return logits.masked_fill(~there, NEVER)
 
@@ -151,7 +152,7 @@ def spoken(backbone: Backbone | VisionBackbone, run: Run) -> int | None:
 
 
 @torch.no_grad()
-def rescaled(model: Model, logits: Float[Tensor, "examples classes"], tau: float) -> Tensor:
+def rescaled(model: Model, logits: Float[Tensor, "examples *tokens classes"], tau: float) -> Tensor:
     """Logits on the CPU after tau-norm (Kang et al. 2020, Eq. 3)."""
     if not tau:
         return logits

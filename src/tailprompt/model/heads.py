@@ -207,6 +207,7 @@ def scale_by_norm(
 
 def verbalizer(backbone: Backbone, told, words: list[list[int]]) -> Verbalizer:
     """The pre-trained head over the words of the classes. told: `components.heads.Verbalizer`."""
+    check_speaks(backbone, "head: verbalizer")
     return Verbalizer(backbone, words, tied=told.tied, decoding=told.decoding)
 
 
@@ -223,9 +224,19 @@ def fresh_norm(backbone: Backbone, told) -> nn.LayerNorm:
 
 def pretrained_norm(backbone: Backbone, told) -> nn.LayerNorm:
     """A layer norm with the gain and bias of the masked-language-model head (GLEE section 4.3)."""
+    check_speaks(backbone, "norm: pretrained")
     norm = fresh_norm(backbone, told)
     norm.load_state_dict(backbone.norm.state_dict())
     return norm
+
+
+def check_speaks(backbone: Backbone, what: str) -> None:
+    """Raise BadInput if a backbone's checkpoint lacks the masked-language-model head that something reads."""
+    if not backbone.speaks:
+        raise BadInput(
+            f"{what} reads a masked-language-model head, which the backbone's checkpoint lacks; "
+            "take another head or norm, or another backbone"
+        )
 
 
 ACTIVATIONS = {"tanh": nn.Tanh(), "relu": nn.ReLU(), "gelu": nn.GELU()}

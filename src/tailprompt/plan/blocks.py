@@ -23,8 +23,7 @@ def expand(config: dict, spec: dict) -> dict:
     seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
     claims = claims_of(config, spec)
     cells = cells_of(config, spec, claims)
-    datasets = unique(dataset for dataset, _ in cells) if "claims" in spec else datasets_of(config, spec)
-    backbones = spec.get("backbones", [None])
+    datasets = unique(dataset for dataset, *_ in cells) if "claims" in spec else datasets_of(config, spec)
     runs = [
         {
             "dataset": dataset,
@@ -32,12 +31,13 @@ def expand(config: dict, spec: dict) -> dict:
             "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
             "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
         }
-        for dataset, method in cells
-        for backbone in backbones
+        for dataset, method, backbone in cells
         for rate in values_of(spec, method)
     ]
-    methods = unique(method for _, method in cells) or methods_of(config, spec)
-    rows = [(method, backbone) for backbone in backbones for method in methods]
+    rows = unique((method, backbone) for _, method, backbone in cells)
+    rows = rows or [(method, None) for method in methods_of(config, spec)]
+    backbones = unique(backbone for _, backbone in rows)
+    rows.sort(key=lambda row: backbones.index(row[1]))
     return {
         **{
             key: value for key, value in spec.items() if key not in ("sets", "methods", "claims", "backbones")
@@ -72,20 +72,28 @@ def claims_of(config: dict, spec: dict) -> list[dict]:
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
+        pair = {key: on(method, claim.get("backbone")) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
         datasets = datasets_of(config, claim) if all(run.values()) else []
         claims.append({"id": name, **rest, **titles, "datasets": datasets})
     return claims
 
 
-def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str]]:
-    """Each (data set, method) of a block once. A table of claims takes only what its claims compare."""
+def cells_of(config: dict, spec: dict, claims: list[dict]) -> list[tuple[str, str, str | None]]:
+    """Each (data set, method, backbone) of a block once; the backbone is None for the protocol's.
+
+    A table of claims takes only what its claims compare.
+    """
     if "claims" in spec:
-        pairs = [(claim["datasets"], (claim["method"], claim["than"])) for claim in claims]
+        parts = [(one["datasets"], (one["method"], one["than"]), [one.get("backbone")]) for one in claims]
     else:
-        pairs = [(datasets_of(config, spec), methods_of(config, spec))]
+        parts = [(datasets_of(config, spec), methods_of(config, spec), spec.get("backbones", [None]))]
     return unique(
-        (dataset, method) for datasets, methods in pairs for dataset in datasets for method in methods
+        (dataset, method.partition("/")[0], backbone)
+        for datasets, methods, backbones in parts
+        for dataset in datasets
+        for method in methods
+        for backbone in backbones
     )
 
 

@@ -99,7 +99,9 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in(row, "protocols", name)
         yield ("protocols", name, "cells"), list(row.get("cells", {})), "datasets"
         for dataset, cells in row.get("cells", {}).items():
-            yield ("protocols", name, "cells", dataset), list(cells), "methods"
+            place, parts = ("protocols", name, "cells", dataset), [cell.split("/") for cell in cells]
+            yield place, [method for method, *_ in parts], "methods"
+            yield place, [backbone for _, *on in parts for backbone in on], "backbones"
     for name, datasets in config["sets"].items():
         yield ("sets", name), [parse(dataset)[0] for dataset in datasets], "datasets"
     for path, block in all_blocks(config):

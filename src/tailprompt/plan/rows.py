@@ -12,8 +12,8 @@ from tailprompt.plan.points import parse
 CUTS = {"shots": 1, "total": 1, "imbalance": 1, "train": 1, "dev": 1, "test": 1, "sample": 0}
 WAYS = {"shots", "total", "imbalance", "train"}  # ways to cut the training rows, of which a cut takes one
 FORMS = {  # loader -> form of the texts that it reads; other loaders read any
-    **dict.fromkeys(("msra", "next_sentence_pair"), "spc"),
-    **dict.fromkeys(("race", "c3", "next_sentence_choice", "unified_choice"), "mcc"),
+    **dict.fromkeys(("msra", "next_sentence_pair", "wsc", "multirc", "record", "squad"), "spc"),
+    **dict.fromkeys(("race", "c3", "copa", "next_sentence_choice", "unified_choice"), "mcc"),
 }
 COME = {"spc": "in pairs", "mcc": "with options"}
 
@@ -124,6 +124,16 @@ def columns_of(row: dict) -> set[str]:
     """The fields that a data set's row reads from named columns of its files."""
     files = [entry for entry in row.get("files", {}).values() if isinstance(entry, dict)]
     return {key for part in (row, *files) for key in part.get("columns", {})}
+
+
+def has_tags(row: dict) -> bool:
+    """Whether the words of a data set have tags."""
+    return row.get("loader") in ("tags", "roles")
+
+
+def has_passages(row: dict) -> bool:
+    """Whether the answers of a data set are pieces of its second texts."""
+    return row.get("loader") == "squad"
 
 
 def is_table(row: dict) -> bool:

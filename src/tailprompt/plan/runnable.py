@@ -22,7 +22,7 @@ from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import columns_of, dataset_row, form_of, is_table
+from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
@@ -147,9 +147,19 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
 def check_shown(run: Run, row: dict, where: str) -> None:
     """Raise BadInput if the input of a run omits part of a text, or shows a pair or options that it lacks."""
     kind, form = run.input.name, form_of(row)
-    if form == "mcc" and kind != "formatted":
-        raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: formatted")
-    if kind == "plain":
+    if has_tags(row) and (kind, run.head.name) != ("plain", "predictor"):
+        raise BadInput(
+            f"{where} words with tags take input plain and head predictor, not {kind} and {run.head.name}"
+        )
+    if form == "mcc" and kind not in ("formatted", "options"):
+        allowed = "formatted, options"
+        raise BadInput(f"{where} input {kind} shows no options, which its texts have; allowed: {allowed}")
+    if kind == "options" and form != "mcc":
+        raise BadInput(f"{where} input options is for texts with options, which its texts do not have")
+    if (kind == "windows") != has_passages(row):
+        its = "has passages with answers; allowed: windows" if has_passages(row) else "has none"
+        raise BadInput(f"{where} input {kind} does not suit a data set that {its}")
+    if kind in ("plain", "options", "windows"):
         return
     shown, place = run.input.template, f"{where} template"
     paired = not is_table(row) or "pair" in columns_of(row)

@@ -11,7 +11,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
 from tailprompt.plan.extras import extras
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows import dataset_row, form_of, kind_of
+from tailprompt.plan.rows import dataset_row, form_of, has_passages, has_tags, kind_of
 from tailprompt.plan.starts import starting
 
 NAME = ("@",)  # the place of what follows the @ of a method
@@ -90,14 +90,18 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
     row = {key: value for key, value in method.items() if key not in OF_A_ROW}
     backbone = named(config["backbones"], point.backbone, "backbone").get("settings", {})
     here = protocol.get("datasets", {}).get(name, {})
-    there = protocol.get("cells", {}).get(name, {}).get(base, {})
+    cells = protocol.get("cells", {}).get(name, {})
+    on_backbone = f"{base}/{point.backbone}"
     return [
         data_layer(config, dataset),
         Layer("protocol", (*under, "settings"), protocol["settings"]),
         Layer("backbone", ("backbones", point.backbone, "settings"), backbone),
         Layer("method", ("methods", base), row, chosen=True),
         Layer("protocol's data set", (*under, "datasets", name), here),
-        Layer("protocol's cell", (*under, "cells", name, base), there, chosen=True),
+        *(
+            Layer("protocol's cell", (*under, "cells", name, cell), cells.get(cell, {}), chosen=True)
+            for cell in (base, on_backbone)
+        ),
         Layer("name of the method", NAME, changes, chosen=True),
     ]
 
@@ -122,7 +126,17 @@ def data_layer(config: dict, row: dict) -> Layer:
     left = {"template": usual.get(template), "max_length": usual.get("max_length")}
     added = {key: value for key, value in left.items() if value is not None and key not in stated}
     elsewhere = {key: ("languages", language, template if key == "template" else key) for key in added}
+    stated |= suiting(row)
     return Layer("data set", place, {"language": language, **added, **stated}, elsewhere=elsewhere)
+
+
+def suiting(row: dict) -> dict:
+    """The input and head of a data set that is not of plain texts, for methods that name none."""
+    if has_tags(row):
+        return {"input": "plain", "head": "predictor"}
+    if has_passages(row):
+        return {"input": "windows", "head": "predictor", "unanswerable": row.get("unanswerable", False)}
+    return {"input": "options"} if form_of(row) == "mcc" else {}
 
 
 def lacking(config: dict, row: dict, key: str) -> BadInput:

@@ -8,6 +8,7 @@ from __future__ import annotations
 ALL, CLASS = "all", "class:"
 GROUPS = {ALL: "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
 METRICS = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
+METRICS |= {"exact": "Exact match"}  # of answers, and of all options of a question
 METRICS |= {"f1_as_released": "F1 (as released)"}  # of tagging: with the verbs of semantic roles
 BY_CLASS = ("precision", "recall", "f1")  # metrics of one class, whose accuracy is its recall
 

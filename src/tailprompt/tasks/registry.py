@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from tailprompt.errors import BadInput, known, named
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.grouped import GROUPED, PICKED
+from tailprompt.tasks.spans import SPANS
 from tailprompt.tasks.tagging import TAGGING
 from tailprompt.tasks.task import Task
 
@@ -31,6 +33,9 @@ def recorded(about: Mapping) -> Task:
 
 TASKS = {
     "choice": CHOICE,
+    "picked": PICKED,
+    "grouped": GROUPED,
     "tagging": TAGGING,
+    "spans": SPANS,
     "classification": CLASSIFICATION,
-}  # choice comes first, as its rows have labels too
+}  # classification comes last, as rows of others have labels too; those of picked also groups and answers

@@ -147,9 +147,7 @@ def predicted(logits: np.ndarray, given: Given) -> dict:
     }
 
 
-def shown(
-    logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]
-) -> dict[str, list]:
+def shown(logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, list]:
     """The entities of each row, and the tags of its words.
 
     An entity has its type, its text, and its first and last character (exclusive) in the text of the row.

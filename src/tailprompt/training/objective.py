@@ -64,8 +64,9 @@ def of_tokens(
 ) -> Float[Tensor, " items"]:
     """The loss of each labelled token, 0 of others; or the mean of an answer's first and last token."""
     if labels.shape != logits.shape[:2]:
-        ends = logits.transpose(1, 2).flatten(0, 1)  # the classes are the places of the text
-        return loss(ends, labels.flatten()).unflatten(0, labels.shape).mean(1)
+        ends = logits.transpose(1, 2).flatten(0, 1)  # the classes are the places of the text, all alike
+        alike = ends.new_ones(ends.shape[1])
+        return loss(ends, labels.flatten(), counts=alike).unflatten(0, labels.shape).mean(1)
     there = labels >= 0
     costs = loss(logits.flatten(0, 1), labels.where(there, 0).flatten())
     return costs.where(there.flatten(), 0.0)

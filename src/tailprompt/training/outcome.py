@@ -70,14 +70,13 @@ def asked_features(
 def features_of(model: Model, examples: Split, split: str, classes: Sequence[int]) -> pd.DataFrame:
     """The id, split, label and feature vector of each example of some classes."""
     labels = examples.labels.cpu().numpy()
-    labels = labels if labels.ndim == 1 else np.full(len(labels), -1)  # of tokens: the text has no class
     chosen = np.flatnonzero(np.isin(labels, list(classes)))
     vectors = predict(model, examples, apply=model.features).numpy()[chosen] if len(chosen) else []
     return pd.DataFrame(
         {
             "id": [examples.names[i] for i in chosen],
             "split": split,
-            "label": labels[chosen],
+            "label": labels.ravel()[chosen],
             "vector": list(vectors),
         }
     )

@@ -30,6 +30,8 @@ def repeated(run: Run) -> tuple[str, ...]:
 
 def with_vectors(model: Model, splits: dict[str, Split], run: Run) -> dict[str, Split]:
     """The splits, with the vectors of those that repeat in place of their inputs."""
+    if model.unit != "example" or run.input.name == "options":  # the head reads more than one vector
+        return splits
     seen = [split for split in repeated(run) if len(splits[split])]
     return splits | {split: vectors_of(model, splits[split], run.precision) for split in seen}
 
@@ -45,4 +47,5 @@ def vectors_of(model: Model, examples: Split, precision: str) -> Features:
         names=examples.names,
         truncated=examples.truncated,
         options=getattr(examples, "options", None),
+        aligned=getattr(examples, "aligned", None),
     )

@@ -50,6 +50,12 @@ def inverse_root(total: int, per_epoch: int, *, warmup: float) -> Factor:
     return lambda step: step / rising if step < rising else math.sqrt((rising + 1) / (step + 1))
 
 
+def exponential(total: int, per_epoch: int, *, warmup: float) -> Factor:
+    """Rise linearly, then fall to 0.95 of itself after each epoch (code of P-Tuning v2, ExponentialLR)."""
+    rising = constant(total, per_epoch, warmup=warmup)
+    return lambda step: rising(step) * 0.95 ** (step // per_epoch)
+
+
 def cosine_as_released(total: int, per_epoch: int, *, warmup: float) -> Factor:
     """Change once an epoch, and after the warm-up fall along a cosine that began at epoch 0 (code of LPT).
 
@@ -72,4 +78,5 @@ SCHEDULES = {
     "cosine_as_released": cosine_as_released,
     "constant": constant,
     "inverse_root": inverse_root,
+    "exponential": exponential,
 }

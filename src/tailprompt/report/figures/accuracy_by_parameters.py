@@ -1,4 +1,4 @@
-"""Accuracy against the number of tuned parameters, ours and as printed (LPT Figure 1)."""
+"""A score against the number of tuned parameters, ours and as printed (LPT Figure 1)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from matplotlib.ticker import FuncFormatter
 from tailprompt.report import records
 from tailprompt.report.figures import style
 from tailprompt.report.parameters import counted
+from tailprompt.tasks import metrics
 
 KINDS = ["tuned", "total"]
-COLUMNS = ["parameters/tuned", "parameters/total", "accuracy/all"]
+SCORE = "accuracy/all"
+COLUMNS = ["parameters/tuned", "parameters/total", "score"]
 LEAST = 0.01  # millions; the axis is linear below it, so that zero can be shown
 AREA = 70  # square points of the spot of the largest model
 
 
 def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
     """A panel for each data set; the area of a spot shows the parameters of the whole model."""
-    runs, reports = records.runs(root, spec), records.reports(root, spec)
-    table = records.scores(root, runs, ["accuracy/all"])
-    test = table[table.split == "test"]
+    reports, score = records.reports(root, spec), spec.get("score", SCORE)
+    runs, table, _ = records.taken(root, spec, [score])
+    test = table[(table.split == "test") & (table.score == score)]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
     figure, axes = style.panels(len(reports), 2, 3.0)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
@@ -36,23 +38,23 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
         draw(panel, ours, unit, color=style.HEAD, label="ours")
         draw(panel, reported, unit, color="none", label="as printed")
         label(panel, both)
-        finish(panel, report["title"])
+        finish(panel, report["title"], score)
     style.legend(figure)
     return figure
 
 
-def spots(parameters: pd.DataFrame, accuracy: pd.Series, methods: list[dict]) -> pd.DataFrame:
+def spots(parameters: pd.DataFrame, scores: pd.Series, methods: list[dict]) -> pd.DataFrame:
     """COLUMNS of our methods on one data set, by title."""
     if parameters.empty:
         return pd.DataFrame(columns=COLUMNS, dtype=float)
     table = parameters.pivot(index="method", columns="metric", values="ours")
     titles = {method["name"]: style.title(method["title"]) for method in methods}
-    return table.assign(**{"accuracy/all": accuracy}).rename(index=titles)[COLUMNS].dropna()
+    return table.assign(score=scores).rename(index=titles)[COLUMNS].dropna()
 
 
 def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
     """COLUMNS of the first of the paper's tables that prints them all for a data set, by title."""
-    table = records.reported(spec["paper"])
+    table = records.reported(spec["paper"]).replace({"metric": {spec.get("score", SCORE): "score"}})
     here = table[(table.dataset == dataset) & table.metric.isin(COLUMNS)]
     titles = spec.get("others", {}) | {method["name"]: method["title"] for method in spec["methods"]}
     for _, part in here.groupby("table", sort=False):
@@ -64,25 +66,25 @@ def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
 
 def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str) -> None:
     """Spots of `unit` square points a million parameters; hollow and filled spots differ in grey too."""
-    tuned, total, accuracy = (table[name].to_numpy() for name in COLUMNS)
+    tuned, total, score = (table[name].to_numpy() for name in COLUMNS)
     look = {"facecolor": color, "edgecolor": style.INK, "linewidth": 0.7, "alpha": 0.8}
     if len(table):
-        axes.scatter(tuned, accuracy, s=unit * total, label=label, **look)
+        axes.scatter(tuned, score, s=unit * total, label=label, **look)
 
 
 def label(axes: Axes, table: pd.DataFrame) -> None:
     """Names beside the spots. Those with similar numbers of parameters form a column and are moved apart."""
     if table.empty:
         return
-    low, high = table["accuracy/all"].min(), table["accuracy/all"].max()
+    low, high = table["score"].min(), table["score"].max()
     gap = max(high - low, 1.0) / 18
     column = np.round(2 * np.log10(table["parameters/tuned"].clip(lower=LEAST / 10)))
     for _, part in table.groupby(column.to_numpy()):
-        heights, right = apart(part["accuracy/all"].to_numpy(), gap), part["parameters/tuned"].max()
+        heights, right = apart(part["score"].to_numpy(), gap), part["parameters/tuned"].max()
         for (name, spot), height in zip(part.iterrows(), heights, strict=True):
             place = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 5.5}
             axes.annotate(name, (right, height), **place)
-            line = [spot["parameters/tuned"], right], [spot["accuracy/all"], height]
+            line = [spot["parameters/tuned"], right], [spot["score"], height]
             axes.plot(*line, color=style.FAINT, lw=0.4, zorder=0)
 
 
@@ -95,7 +97,7 @@ def apart(values: np.ndarray, gap: float) -> np.ndarray:
     return moved
 
 
-def finish(axes: Axes, title: str) -> None:
+def finish(axes: Axes, title: str, score: str) -> None:
     """Set the scales and titles of a panel."""
     axes.set_xscale("symlog", linthresh=LEAST)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -103,6 +105,6 @@ def finish(axes: Axes, title: str) -> None:
     axes.margins(y=0.1)
     axes.set_title(style.title(title))
     axes.set_xlabel("tuned parameters without the classifier, millions")
-    axes.set_ylabel("test accuracy")
+    axes.set_ylabel(f"test {metrics.title(score)}" if score != SCORE else "test accuracy")
     if not axes.collections:
         style.empty(axes)

@@ -18,6 +18,7 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
+        *commonest(spec, reports),
         *grouped(spec, reports),
         *diluted(long, spec, reports),
         *printed_notes(long, spec),
@@ -43,6 +44,15 @@ def data_notes(reports: dict) -> list[str]:
     """The notes in the rows of the data sets, once for all cuts of a data set."""
     noted = {row["of"]: row["note"] for row in reports.values() if row.get("note")}
     return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
+
+
+def commonest(spec: dict, reports: dict) -> list[str]:
+    """What the most frequent class would get on the test set of each data set, where the block asks for it."""
+    if not spec.get("majority"):
+        return []
+    counts = {report["title"]: report["counts"]["test"] for report in reports.values()}
+    shares = [f"{title} {100 * max(test) / sum(test):.1f}" for title, test in counts.items() if sum(test)]
+    return [f"Accuracy of the most frequent class: {', '.join(shares)}."] if shares else []
 
 
 def grouped(spec: dict, reports: dict) -> list[str]:

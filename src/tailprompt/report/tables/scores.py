@@ -88,7 +88,7 @@ def with_reported(long: pd.DataFrame, printed: pd.DataFrame, spec: dict, reports
     keys = {name: records.printed_name(report) or f"none: {name}" for name, report in reports.items()}
     rows = long.assign(
         key=long.dataset.map(lambda name: keys.get(name, name)),
-        row=long.method.str.removesuffix(AS_RELEASED),
+        row=long.method.str.replace(AS_RELEASED, "", regex=False),
     )
     merged = rows.merge(printed.rename(columns=names), on=["key", "row", "metric"], how="left")
     types = {"reported": float, "reported_spread": float}

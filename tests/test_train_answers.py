@@ -1,0 +1,142 @@
+"""Runs on questions with passages, on options as sequences of their own and on grouped rows; predict."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import toy
+
+from tailprompt import predict
+from tailprompt.data import report
+from tailprompt.data import table as data
+from tailprompt.files import write_json
+from tailprompt.score import scores_of
+from tailprompt.tasks.registry import told
+
+PASSAGES = {"train": 10, "dev": 5, "test": 6}
+
+
+def questions():
+    """Questions for a word in a passage that is longer than a window, and some that have no answer."""
+    rows = []
+    for split, number in PASSAGES.items():
+        for n in range(number):
+            place, kind = ["the river", "a hill", "the old town"][n % 3], n % 5 == 4
+            before = "many people came there and went away again " * (n % 4)
+            passage = f"{before}they live near {place} now"
+            start = passage.index(place)
+            answers, starts = ([], []) if kind else ([place], [start])
+            row = {"id": f"{split}-{n}", "split": split, "label": int(kind), "text": "where do they live"}
+            rows.append(row | {"pair": passage, "answers": answers, "starts": starts})
+    return pd.DataFrame(rows)
+
+
+def options():
+    """Texts with two or three continuations, of which the longest is right."""
+    rows = []
+    for split, number in PASSAGES.items():
+        for n in range(number):
+            choices = ["went away", "came back to the old town", "sat"][: 2 + n % 2]
+            row = {"id": f"{split}-{n}", "split": split, "label": 1, "text": f"number {n} was here so"}
+            rows.append(row | {"choices": choices})
+    return pd.DataFrame(rows)
+
+
+def grouped():
+    """Three options of each question as rows, of which one or two are right, with the texts to pick from."""
+    rows = []
+    for split, number in PASSAGES.items():
+        for n in range(number):
+            for option, label in (("river", 1), ("hill", n % 2), ("sea", 0)):
+                row = {"id": f"{split}-{n}-{option}", "split": split, "label": label, "group": f"{split}-{n}"}
+                right = ["river", "hill"] if n % 2 else ["river"]
+                rows.append(
+                    row
+                    | {"text": f"passage {n}", "pair": f"who {option}", "option": option, "answers": right}
+                )
+    return pd.DataFrame(rows)
+
+
+def trained(root, table, classes, **changes):
+    """The folder of a run on a table, and the report of its data."""
+    (root / "data").mkdir()
+    path = root / "data/toy.parquet"
+    data.write(table, classes, path, sources={})
+    row = {"title": "Toy", "language": "en", "threshold": None}
+    about = report.describe(table, classes, row, dataset="toy", task=told(table), sources={})
+    write_json(path.with_suffix(".json"), about)
+    return toy.run(root, "", keep=True, **changes), path.with_suffix(".json")
+
+
+def of(found, metric, split="test", group="all"):
+    return found.set_index(["split", "metric", "group"]).value[split, metric, group]
+
+
+WINDOWS = {"input": "windows", "head": "predictor", "stride": 6, "unanswerable": True, "select": "f1"}
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    root = tmp_path_factory.mktemp("passages")
+    return trained(root, questions(), ["answerable", "unanswerable"], **WINDOWS)
+
+
+def test_a_run_on_passages_writes_an_answer_a_question_and_is_scored(answering):
+    folder, about = answering
+    written, table = pd.read_parquet(folder / "predictions.parquet"), questions()
+    assert written["id"].tolist() == table[table.split != "train"]["id"].tolist()
+    pairs = table.set_index("id").pair
+    for row in written.itertuples():
+        assert row.prediction == (pairs[row.id][row.start : row.end] if row.start >= 0 else "")
+    found = scores_of(folder, about)
+    assert 0 <= of(found, "exact") <= of(found, "f1") <= 1
+    assert {"class:answerable", "class:unanswerable"} <= {*found[found.metric == "f1"].group}
+
+
+def test_predict_writes_the_answers_that_the_run_gave_and_where_they_stand(answering, tmp_path):
+    folder, _ = answering
+    rows = questions().query("split == 'test'")[["id", "text", "pair"]]
+    rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    predict.predict_file(
+        folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu"
+    )
+    made = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    kept = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
+    assert made["answer"].tolist() == kept["prediction"].tolist()
+    assert (
+        made["answer_start"].tolist() == kept["start"].tolist()
+        and made["answer_end"].tolist() == kept["end"].tolist()
+    )
+    assert made["id"].tolist() == rows["id"].tolist()
+
+
+@pytest.mark.parametrize("tuner", ["full", "frozen"])
+def test_a_run_scores_each_option_by_itself_and_never_one_that_a_row_lacks(tmp_path, tuner):
+    folder, about = trained(tmp_path, options(), list("ABC"), input="options", select="accuracy", tuner=tuner)
+    written = pd.read_parquet(folder / "predictions.parquet")
+    scores = pd.DataFrame(written["scores"].tolist()).astype(float)
+    lacks = options().query("split != 'train'").choices.map(len).to_numpy() == 2
+    assert (scores[2][lacks] < -9999).all() and (scores[2][~lacks] > -99).all()
+    assert 0 <= of(scores_of(folder, about), "accuracy") <= 1
+    rows = options().query("split == 'test'")[["text", "choices"]]
+    rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    predict.predict_file(
+        folder, tmp_path / "rows.jsonl", tmp_path / "out.csv", encoding="utf-8", device="cpu"
+    )
+    made = pd.read_csv(tmp_path / "out.csv")
+    test = written[written.split == "test"]
+    assert made["prediction"].tolist() == ["ABC"[label] for label in test["prediction"]]
+
+
+@pytest.mark.parametrize("picked", [False, True], ids=["grouped", "picked"])
+def test_a_run_on_grouped_rows_is_scored_by_question(tmp_path, picked):
+    table = grouped() if picked else grouped().drop(columns=["option", "answers"])
+    tuner = "frozen" if picked else "full"
+    folder, about = trained(tmp_path, table, ["False", "True"], select="f1", tuner=tuner)
+    found = scores_of(folder, about)
+    metrics = {"accuracy", "exact", "f1"}
+    assert {*found.metric} == metrics and all(0 <= of(found, name) <= 1 for name in metrics)
+    curve = pd.read_csv(folder / "curve.csv")
+    assert {"accuracy", "f1"} <= {*curve.columns}
+    kept = [of(found, name, "dev") for name in ("accuracy", "f1")]
+    assert any(kept == pytest.approx([row.accuracy, row.f1]) for row in curve.itertuples())
