@@ -76,7 +76,7 @@ def grouped(spec: dict, reports: dict) -> list[str]:
 
 def alone(report: dict) -> float | None:
     """The share of a largest class that is head although it reaches the threshold; None for any other."""
-    counts = report["counts"]["train" if report.get("head_source") == "train" else "test"]
+    counts = report["counts"].get("train" if report.get("head_source") == "train" else "test", [])
     share, threshold = max(counts, default=0) / max(1, sum(counts)), report.get("threshold")
     return share if report["groups"]["test"]["head"] and threshold and share >= threshold else None
 
