@@ -98,7 +98,7 @@ def tagged(root):
     table = pd.concat([sentences("dev"), sentences("test")], ignore_index=True)
     groups = {"head": [0], "tail": [1], "many": [0], "medium": [], "few": [1]}
     report = {"dataset": "made", "task": told(table), "title": "Made", "classes": TYPES, "reported": None}
-    report |= {"rows": {"train": 9, "dev": 60, "test": 60}, "counts": {"train": [6, 3]}}
+    report |= {"rows": {"train": 9, "dev": 60, "test": 60}, "counts": {"train": [6, 3], "test": [6, 3]}}
     (root / "data").mkdir()
     table.to_parquet(root / "data/made.parquet", index=False)
     about = report | {"groups": {"dev": groups, "test": groups}}
