@@ -216,6 +216,7 @@ def drawn(texts: Texts, vocabulary: int) -> Examples:
         labels=torch.from_numpy(labels),
         names=[str(number) for number in range(texts.count)],
         pad=0,
+        most=int(long.max()),
         truncated=0,
     )
 
