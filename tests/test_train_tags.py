@@ -18,6 +18,7 @@ from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.plan.points import Point
 from tailprompt.report.tables.scores import scores
+from tailprompt.tasks.tagging import tag_names
 from tailprompt.train import train
 
 NAMES = ["Ann", "Bob", "Eve", "Tom"]
