@@ -13,6 +13,7 @@ from tailprompt.inputs.texts import UNLABELLED, Examples
 from tailprompt.training import loop
 from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
+from tailprompt.training.losses import LOSSES
 from tailprompt.training.objective import of_tokens
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
@@ -350,7 +351,7 @@ def test_the_loss_of_tokens_is_divided_by_the_labelled_tokens_of_the_batch(micro
 def test_the_loss_of_an_answer_is_the_mean_of_its_ends():
     logits = torch.randn(4, 9, 2, generator=torch.Generator().manual_seed(0))
     labels = torch.tensor([[0, 0], [2, 5], [3, 3], [1, 8]])
-    costs = of_tokens(partial(cross_entropy, reduction="none"), logits, labels)
+    costs = of_tokens(partial(LOSSES["cross_entropy"], counts=torch.ones(2)), logits, labels)
     ends = [cross_entropy(logits[..., end], labels[:, end], reduction="none") for end in (0, 1)]
     assert torch.allclose(costs, (ends[0] + ends[1]) / 2)
 
