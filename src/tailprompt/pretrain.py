@@ -27,7 +27,7 @@ from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
+from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit, not_finite
 from tailprompt.training.precision import autocast, computed_in, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear
@@ -176,9 +176,14 @@ def copy_files(source: Path, folder: Path, names: list[str]) -> None:
 
 
 def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
-    """Write float16 weights and their config in the format of transformers or timm."""
+    """Write float16 weights and their config in the format of transformers or timm.
+
+    Raises BadInput if a weight is too large for float16.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     model = model.half()
+    if broken := not_finite(dict(model.named_parameters())):
+        raise BadInput(f"{folder}: the trained {broken} is too large for float16; lower lr")
     if recipe["task"] != "classification":
         with TemporaryDirectory(dir=folder, prefix=".") as temporary:
             model.save_pretrained(temporary)

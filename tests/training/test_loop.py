@@ -208,6 +208,35 @@ def test_gradient_that_is_not_finite_names_its_tensor():
         run(net)
 
 
+@pytest.mark.parametrize("select", ["f1", "last"])
+@pytest.mark.parametrize("epochs, step", [(1e-9, 1), (3 / 8, 3), (6 / 8, 3)])
+def test_a_tensor_that_an_update_before_an_evaluation_breaks_is_named_and_not_kept(
+    tmp_path, select, epochs, step
+):
+    net, taken = model(), []
+
+    def breaking(values, *, lr):
+        optimizer = sgd(values, lr=lr, momentum=0.0, weight_decay=0.0)
+
+        def broken(*_):
+            taken.append(1)
+            if len(taken) == step:
+                net.out.bias.data[1] = float("nan")
+
+        optimizer.register_step_post_hook(broken)
+        return optimizer
+
+    with pytest.raises(BadInput, match=f"stopped at step {step}: out.bias is not finite; lower lr"):
+        run(net, optimizer=breaking, epochs=epochs, select=select, state=tmp_path / "state.pt")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("epochs", [1e300, float("inf"), float("nan"), 1e9 / 7])
+def test_more_steps_than_anyone_takes_are_refused_before_the_first(epochs):
+    with pytest.raises(BadInput, match="are more than 1,000,000,000 steps; lower epochs"):
+        run(model(), epochs=epochs)
+
+
 def one_step(train, branches):
     """Batches whose first step has these rows in its branches."""
     orders = torch.stack([rows.repeat(len(train))[: len(train)] for rows in branches])
