@@ -22,6 +22,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
+from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
@@ -232,7 +233,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the checkpoint")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
+    parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
     recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)
