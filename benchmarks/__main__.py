@@ -13,7 +13,9 @@ import os
 import platform
 import time
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pandas as pd
 import torch
@@ -23,6 +25,8 @@ from benchmarks import losses, plot, table
 from benchmarks.job import Job
 from benchmarks.parts import PARTS, System
 from benchmarks.watch import Watch, matmul_rate
+from tailprompt.cpus import threads
+from tailprompt.errors import BadInput
 
 LOSSES = "losses"  # a part of its own
 
@@ -62,15 +66,47 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--systems", nargs="+", default=[""], metavar="NAME", help="systems whose name holds one of these"
     )
-    parser.add_argument("--seconds", type=float, default=1.5, help="of measuring each system, at the least")
+    parser.add_argument("--seconds", type=seconds, default=1.5, help="of measuring each system, at the least")
     parser.add_argument("--small", action="store_true", help="small networks and data, for a CPU")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="by default a GPU if there is one")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
+    parser.add_argument("--threads", type=threads, default=1, help="CPU threads (default: 1)")
     parser.add_argument("--out", type=Path, default=Path("results/speed"), help="folder of table and figure")
     options = parser.parse_args(arguments)
-    if not chosen([*PARTS, LOSSES], options.only):
-        parser.error(f"--only: no part is named so; parts: {', '.join([*PARTS, LOSSES])}")
+    parts = [*PARTS, LOSSES]
+    systems = {name for part in chosen(PARTS, options.only) for name in PARTS[part][1]}
+    try:
+        check_names("--only", options.only, parts, "part")
+        if options.systems != [""]:
+            check_names("--systems", options.systems, sorted(systems), "system of these parts")
+        if options.device == "cuda" and not torch.cuda.is_available():
+            raise BadInput("--device cuda: torch finds no GPU here")
+        check_folder(options.out)
+    except BadInput as error:
+        parser.error(str(error))
     return options
+
+
+def check_names(option: str, wanted: list[str], names: list[str], kind: str) -> None:
+    """Raise BadInput if no name holds one of those wanted."""
+    if absent := [each for each in wanted if not chosen(names, [each])]:
+        raise BadInput(f"{option} {absent[0]}: no {kind} is named so; known: {', '.join(names) or 'none'}")
+
+
+def check_folder(out: Path) -> None:
+    """Make the folder of table and figure; raises BadInput if no file can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise BadInput(f"--out {out}: no folder that can be written to ({error.strerror})") from None
+
+
+def seconds(text: str) -> float:
+    """A time of the command line, for argparse."""
+    if not 0 < float(text) < inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
+    return float(text)
 
 
 def chosen(names: Iterable[str], wanted: list[str]) -> list[str]:

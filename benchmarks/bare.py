@@ -42,7 +42,7 @@ def made(job: Job, device: torch.device) -> list[Batch]:
     batches = batches_of(job, job.examples(device))
     parts = [part for step in range(batches.per_epoch) for part in batches.parts(step, job.batch)]
     found = [part.made(*part.staged) for part in parts]
-    return [inputs | {"labels": labels} for inputs, labels, _ in found]
+    return [inputs | {"labels": labels} for inputs, labels, *_ in found]
 
 
 def shapes(batch: Batch) -> tuple[torch.Size, ...]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from datetime import datetime
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
@@ -20,7 +21,8 @@ import torch
 from PIL import Image
 
 from tailprompt import backbones as fetching
-from tailprompt import decode, prepare, train
+from tailprompt import decode, prepare, pretrain, train
+from tailprompt.cpus import CPUS
 from tailprompt.data import download as sources
 from tailprompt.data import listings
 from tailprompt.data import table as data
@@ -28,9 +30,12 @@ from tailprompt.data.splits import cut
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import HOST, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
+from tailprompt.inputs.tokens import tokenized
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.training.outcome import write_predictions
 from tailprompt.training.state import Learner, Progress, save
 
 ROWS = [
@@ -124,6 +129,13 @@ def saved_state(path, tensors):
     """Write the state from which a killed run goes on."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
     save(path, "key", Progress(), Learner(torch.nn.Identity(), tensors, optimizer, float, torch.zeros(())))
+
+
+def written_predictions(path):
+    """Write the predictions of 5,000 examples."""
+    logits, labels = torch.randn(5000, 4), torch.zeros(5000, dtype=torch.long)
+    split = SimpleNamespace(labels=labels, names=[f"row-{i}" for i in range(5000)])
+    write_predictions(path, {"test": logits}, {"test": split}, None, CLASSIFICATION)
 
 
 def trained(*options, point="a/b/c/d/1", asked="asked.json"):
@@ -557,7 +569,33 @@ def test_no_thread_and_no_slot_is_one_line(capsys, option):
     with pytest.raises(SystemExit) as end:
         trained(option, "0")
     said = capsys.readouterr().err
-    assert end.value.code == 2 and "--slots, --cards and --threads are numbers from 1" in said
+    assert end.value.code == 2 and "are numbers from 1" in said
+
+
+@pytest.mark.parametrize("stage", [train, decode, pretrain])
+@pytest.mark.parametrize("number", ["0", "-1", str(CPUS + 1), "100000"])
+def test_threads_that_the_machine_has_no_cpus_for_are_refused_with_those_it_has(capsys, stage, number):
+    with pytest.raises(SystemExit) as end:
+        stage_of(stage, "--threads", number)
+    says = f"argument --threads: threads are numbers from 1 to {CPUS}, the CPUs of this machine\n"
+    assert end.value.code == 2 and capsys.readouterr().err.endswith(says)
+
+
+@pytest.mark.parametrize("left", ["predictions", "tokens", "json"])
+def test_a_full_disk_is_said_with_the_file(tmp_path, tokenizer, left):
+    file, write = {
+        "predictions": ("predictions.parquet", lambda path: written_predictions(path)),
+        "tokens": (r"\w+\.ids", lambda path: tokenized(tokenizer, ["gold " * 50_000], path.parent)),
+        "json": ("run.json", lambda path: write_json(path, ["x" * 200_000])),
+    }[left]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(BadInput, match=rf"^{tmp_path}/{file} cannot be written \(File too large\)$"):
+            write(tmp_path / file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
+import resource
 import shutil
+import subprocess
 import tarfile
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -16,12 +20,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from tailprompt import score
-from tailprompt.bundle import bundle
+from tailprompt import unbundle as unbundling
+from tailprompt.bundle import bundle, root_of
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256, write_json
+from tailprompt.files import HOST, sha256, write_json
 from tailprompt.plan import agreement
 from tailprompt.plan.points import Point
 from tailprompt.report import bootstrap, carried, records
@@ -60,7 +66,7 @@ def finished(root: Path, method: str, seed: int, **record) -> Path:
     (folder / "curve.csv").write_text("step,loss\n1,2.0\n")
     about = json.loads((folder / "run.json").read_text())
     about |= {"point": vars(Point("glee", "mini", "made", method, seed)), "total": 99}
-    about |= {"data": {"sha256": sha256(root / "data/made.parquet")}}
+    about |= {"seconds": 9.5, "data": {"sha256": sha256(root / "data/made.parquet")}}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")} | record
     about["settings"] = {"tuner": "prompts"} | about["settings"]
     write_json(folder / "run.json", about)
@@ -192,7 +198,7 @@ def refused(file: Path, root: Path, says: str) -> None:
     with pytest.raises(BadInput, match=says) as error:
         unbundle(file, root)
     assert "\n" not in str(error.value) and contents(root) == before
-    assert not [*root.parent.glob(".unbundle-*")]
+    assert not [*root.parent.glob(".*.part")]
 
 
 def test_two_scales_do_not_share_a_folder(whole, tmp_path, monkeypatch):
@@ -289,7 +295,10 @@ ALIEN = [
     (renamed(f"{RUN}/state", type=tarfile.LNKTYPE, linkname="../../x"), "no plain file"),
     (renamed("data", type=tarfile.DIRTYPE), "no plain file"),
     (about(format=2), r"has format 2, and this version of tailprompt reads format 1; use version"),
-    (about(scale="../up"), "no name of a folder"),
+    (about(format="1"), "has format '1', and this version of tailprompt reads format 1"),
+    (about(format=True), "has format True, and"),
+    *((about(scale=name), "no name of a folder") for name in ("../up", "a b", "", ".", "a\n", "a" * 101)),
+    *((about(scale=name), "no name of a folder") for name in (None, 5, ["a"], {})),
     (edited("bundle.json", lambda content: b"[]"), "bundle.json in .* must be a JSON object"),
     (edited("bundle.json", lambda content: b"\xff"), "cannot be read"),
     (lambda pairs: pairs[1:], "is no bundle: it does not begin with bundle.json"),
@@ -301,6 +310,8 @@ ALIEN = [
     (edited("t/3/predictions.parquet", lambda content: content[:-9]), "predictions.parquet cannot be read"),
     (edited("prompt/3/features.parquet", lambda content: b""), "features.parquet cannot be read"),
     (edited("prompt/3/weights.json", lambda content: b"{}"), "weights.json lacks norms, sizes"),
+    (edited("made.json", lambda content: content.replace(b'": "made"', b'": 5')), "of data set 5"),
+    (edited("made.json", lambda content: b'{"dataset":"made","classes":7,"groups":1}'), "is damaged"),
     (edited("made.json", lambda content: content.replace(b'": "made"', b'": "other"')), "of data set other"),
     (edited("data/made.parquet", lambda content: content[:50]), "data/made.parquet cannot be read"),
 ]  # fmt: skip
@@ -313,6 +324,139 @@ def test_what_is_no_bundle_of_this_version_is_refused_whole(whole, tmp_path, cha
     (tmp_path / "results").mkdir()
     refused(file, tmp_path / "results/tiny", says)
     assert not (tmp_path / "results/tiny").exists() and not (tmp_path / "escaped").exists()
+
+
+def guessed(change):
+    """A change of a run's predictions."""
+    return edited("t/3/predictions.parquet", lambda content: rewritten(content, change))
+
+
+def rewritten(content: bytes, change) -> bytes:
+    """A Parquet file whose table went through `change`."""
+    return carried.as_parquet(change(pd.read_parquet(BytesIO(content))))
+
+
+def answered(values):
+    """A change of the predicted classes."""
+    return guessed(lambda rows: rows.assign(prediction=values))
+
+
+def keyed(name: str, **changes):
+    """A change of keys in a JSON file of a run."""
+    return edited(f"t/3/{name}", lambda content: json.dumps(json.loads(content) | changes).encode())
+
+
+def vector(value):
+    """A change of all feature vectors."""
+    return edited("t/3/features.parquet", lambda content: rewritten(content, partial(vectors, value)))
+
+
+def vectors(value, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose feature vectors are all the same."""
+    return rows.assign(vector=[value] * len(rows))
+
+
+NAN = float("nan")
+NO_ID = "predictions.parquet: its column prediction does not hold ids of classes, as label does"
+NO_CURVE = "curve.csv is not a table with step and loss and a number in each cell"
+SENSELESS = [
+    *((answered(i), rf"predictions.parquet: predicts {i}, which is no class.* 0 to 5$") for i in (6, -1, 99)),
+    (guessed(lambda rows: rows.assign(prediction=[6] + [0] * (len(rows) - 1))), "predicts 6, which is no"),
+    *((answered(value), NO_ID) for value in (NAN, 0.5, 1.0, "acq", None, True)),
+    (guessed(lambda rows: rows.assign(prediction=[[0]] * len(rows))), NO_ID),
+    (guessed(lambda rows: rows.drop(columns="prediction")), "predictions.parquet cannot be read"),
+    (guessed(lambda rows: rows.assign(split="x")), "predictions.parquet: 0 dev predictions for the 150"),
+    *((keyed("weights.json", norms=value), "weights.json: norms are not") for value in ("x", ["x"] * 6, {})),
+    *((keyed("weights.json", norms=[x] * 6), "norms are not finite") for x in (NAN, 1e999, -1, None, True)),
+    *((keyed("weights.json", norms=[1.0] * n), f"weights.json: {n} norms, and there are 6") for n in (1, 7)),
+    (keyed("weights.json", sizes=5), "weights.json: sizes must be a JSON object"),
+    *((keyed("weights.json", sizes={"a": x}), "sizes are not whole") for x in (-1, 1.5, "x")),
+    *((keyed("run.json", seconds=x), "seconds is .*, not a number from 0") for x in ("x", None, [1], True)),
+    *((keyed("run.json", seconds=x), "run.json: seconds is") for x in (NAN, float("inf"), -1e9)),
+    *((keyed("run.json", **{name: "x"}), f"run.json: {name} is 'x'") for name in ("total", "steps")),
+    *((keyed("run.json", settings=x), "run.json: settings must be a JSON") for x in (None, [1], "x")),
+    *((keyed("run.json", data=x), "run.json must be a JSON object") for x in ("x", None)),
+    (edited("t/3/run.json", lambda content: b"[1]"), "run.json must be a JSON object"),
+    (edited("t/3/run.json", lambda content: content.replace(b'"seconds"', b'"second"')), "lacks seconds"),
+    (edited("t/3/curve.csv", lambda content: b"\xff\x00junk"), "curve.csv cannot be read"),
+    (edited("t/3/curve.csv", lambda content: b"a,b\n1,2\n"), NO_CURVE),
+    (edited("t/3/curve.csv", lambda content: b"step,loss\n1,2,3\n"), NO_CURVE),
+    (edited("t/3/curve.csv", lambda content: b"step,loss\nx,y\n"), "curve.csv cannot be read .ValueError"),
+    *((vector(value), "features.parquet cannot be read") for value in ("x", ["x"])),
+    *((vector(value), "features.parquet: its vectors are not finite") for value in ([NAN], None)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change, says", SENSELESS)
+def test_a_run_that_tables_or_the_plan_could_not_read_is_refused_with_bundle_run_and_file(
+    whole, tmp_path, change, says
+):
+    file = tmp_path / "odd.tar.xz"
+    file.write_bytes(repacked(whole[1], change))
+    refused(file, tmp_path / "tiny", rf"odd\.tar\.xz is damaged: .*glee/mini/made/prompt/3.*{says}")
+    assert not (tmp_path / "tiny").exists()
+
+
+def test_such_a_run_is_left_out_of_a_bundle_with_the_reason(tmp_path):
+    root = made(tmp_path / "tiny")
+    finished(root, "prompt", 2, seconds="x")
+    said = bundle(root, tmp_path / "tiny.tar.xz", [])
+    assert said[1].startswith("runs left out: 1 (") and "prompt/2/run.json: seconds is 'x'" in said[1]
+
+
+def test_an_answer_that_is_no_class_is_one_of_open_decoding_alone(tmp_path):
+    root = tmp_path / "tiny"
+    made_up.data(root)
+    path = finished(root, "prompt", 1, settings={"decoding": "open"}) / "predictions.parquet"
+    pd.read_parquet(path).assign(prediction=6).to_parquet(path, index=False)
+    bundle(root, tmp_path / "tiny.tar.xz", [])
+    assert unbundle(tmp_path / "tiny.tar.xz", tmp_path / "there").endswith(": 1; there already: 0")
+
+
+@pytest.mark.parametrize("scale", ["a b", ".hidden", "-x"])
+def test_results_in_a_folder_that_is_no_name_are_not_bundled(whole, tmp_path, scale):
+    (tmp_path / scale).symlink_to(whole[0])
+    shutil.copytree(whole[0], tmp_path / f"{scale}x")
+    with pytest.raises(BadInput, match=f"'{scale}x' is no name of a scale; rename the folder"):
+        bundle(tmp_path / f"{scale}x", tmp_path / "one.tar.xz", [])
+
+
+@pytest.mark.parametrize("scale", ["mini", "mini/", "mini//", "./mini", "results/mini", "results/mini/"])
+def test_a_scale_is_its_name_or_its_folder_with_or_without_a_slash(scale):
+    assert root_of(scale) == (Path("mini") if scale == "./mini" else Path("results/mini"))
+
+
+def test_a_folder_that_is_named_by_nothing_is_refused(whole, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["unbundle", str(whole[1]), "--root", ""])
+    with pytest.raises(SystemExit, match="2"):
+        unbundling.main()
+    assert "argument --root: the path is empty" in capsys.readouterr().err
+
+
+def test_what_a_killed_unbundle_left_is_removed_by_the_next(whole, tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left, others = (tmp_path / f".tiny.{HOST}-{pid}.part" for pid in (dead.pid, os.getppid()))
+    for folder in (left, others):
+        (folder / "from_bundles/data").mkdir(parents=True)
+    unbundle(whole[1], tmp_path / "tiny")
+    assert {path.name for path in tmp_path.iterdir()} == {"tiny", others.name}
+
+
+@pytest.fixture
+def small_disk():
+    """Files of 2 kB at the most, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_said_with_the_file(whole, tmp_path, small_disk):
+    with pytest.raises(BadInput, match=r"new\.tar\.xz cannot be written \(File too large\)"):
+        bundle(whole[0], tmp_path / "new.tar.xz", [])
+    refused(whole[1], tmp_path / "tiny", r"^data/made.* of .*tiny\.tar\.xz cannot be written \(")
+    assert not [*tmp_path.iterdir()]
 
 
 def flipped(content: bytes, place: float) -> bytes:
@@ -359,7 +503,7 @@ def predicted(draw):
     report |= {"task": draw(st.sampled_from(["choice", "classification"]))}
     groups = {"some": random.permutation(classes)[:2].tolist()}
     report |= {"groups": {"dev": groups, "test": groups}}
-    rows = data.assign(prediction=logits.argmax(1) - draw(st.sampled_from([0, 1])), scores=list(logits))
+    rows = data.assign(prediction=logits.argmax(1), scores=list(logits))
     if draw(st.booleans()):
         among = sorted(random.permutation(classes)[: draw(st.integers(1, classes))].tolist())
         report |= {"trained_on": "more", "among": draw(st.sampled_from([among, None]))}
@@ -377,6 +521,9 @@ def test_compact_predictions_give_the_scores_and_draws_of_all_logits(tmp_path_fa
     write_json(root / "data/made.json", report)
     folder = finished(root, "prompt", 1)
     rows.to_parquet(folder / "predictions.parquet", index=False)
+    save_file({"head": np.zeros(3)}, folder / "weights.safetensors")
+    record = json.loads((folder / "run.json").read_text())
+    write_json(folder / "run.json", record | {"weights_sha256": sha256(folder / "weights.safetensors")})
     bundle(root, root / "one.tar.xz", [])
     unbundle(root / "one.tar.xz", root / "there")
     assert measured(root, report) == measured(root / "there/from_bundles", report)

@@ -26,7 +26,7 @@ DOORS = {  # package -> packages that it may import from, beside itself and the 
     "pretraining": {"components", "data", "inputs"},
     "report": {"plan", "tasks"},
 }
-SHARED = {"__init__", "errors", "files", "gpus"}
+SHARED = {"__init__", "errors", "files", "cpus", "gpus"}
 MODULES = sorted(
     str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
 )

@@ -13,6 +13,7 @@ import toy
 from conftest import ROW
 from safetensors.torch import load_file
 
+from tailprompt import train as training
 from tailprompt.components.resolve import run_of
 from tailprompt.data import table as data
 from tailprompt.data.prepared import class_words
@@ -105,6 +106,43 @@ def test_the_same_run_twice_is_the_same_and_another_seed_is_not(made, tmp_path):
     again, other = (toy.run(tmp_path, "cls-tanh", seed=seed) for seed in (1, 2))
     pd.testing.assert_frame_equal(toy.scores(made), toy.scores(again))
     assert not toy.scores(again)[[0, 1, 2]].equals(toy.scores(other)[[0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    "split, place, value, says",
+    [
+        ("dev", 3, float("nan"), "logits of dev example dev-0-3 are not finite"),
+        ("test", 16, float("-inf"), "logits of test example test-2-2 are not finite"),
+        ("test", 9, 65520.0, "scores in float16 of test example test-1-0 are not finite"),
+        ("dev", 0, -1e38, "scores in float16 of dev example dev-0-0 are not finite"),
+    ],
+)
+def test_what_diverged_is_named_with_its_example_before_anything_is_written(
+    tmp_path, monkeypatch, split, place, value, says
+):
+    whole = training.predicted
+
+    def broken(*told):
+        logits, tau = whole(*told)
+        logits[split][place, 1] = value
+        return logits, tau
+
+    monkeypatch.setattr(training, "predicted", broken)
+    with pytest.raises(BadInput, match=f"training has diverged: {says}"):
+        toy.run(tmp_path, "cls-tanh", epochs=1)
+    assert not [*tmp_path.glob("runs/*/*/*/*/*/*")]
+
+
+def test_a_learning_rate_beyond_all_measure_ends_in_a_sentence_at_the_last_step_too(tmp_path):
+    with pytest.raises(BadInput, match="stopped at step 1: .* is not finite; lower lr|has diverged: "):
+        toy.run(tmp_path, "cls-tanh", lr=1e38, warmup=0.0, epochs=1e-9)
+    assert not [*tmp_path.glob("runs/*/*/*/*/*/run.json")]
+
+
+def test_a_vector_that_is_not_finite_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(Model, "features", lambda self, batch: self.read(batch).vector.float() / 0)
+    with pytest.raises(BadInput, match="features of test example test-0-0 are not finite"):
+        toy.run(tmp_path, "cls-tanh", epochs=1, features=["law", "music"])
 
 
 def test_a_killed_run_goes_on_to_the_same_predictions(made, tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole
 from tailprompt.plan.agreement import complete
 from tailprompt.plan.places import BUNDLED
-from tailprompt.report.carried import ABOUT, FORMAT, as_json, dataset_files, run_files
+from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, as_json, dataset_files, is_name, run_files
 
 ENDING = ".tar.xz"
 
@@ -32,14 +32,16 @@ def bundle(root: Path, file: Path, only: list[str]) -> list[str]:
     """
     if not file.name.endswith(ENDING):
         raise BadInput(f"{file}: a bundle is a {ENDING} file; name it so")
-    folders = chosen(root, only)
+    scale, folders = root.resolve().name, chosen(root, only)
+    if not is_name(scale):
+        raise BadInput(f"{root}: '{scale}' is no name of a scale; rename the folder: a name is {A_NAME}")
     runs = {point: folder for point, folder in folders.items() if complete(folder)}
     used = {dataset_of(point) for point in runs}
     reports = {
         path.stem: path for path in found(root, "data/*.json").values() if not only or path.stem in used
     }
     with whole(file) as temporary:
-        wrong = write(temporary, root.resolve().name, runs, reports)
+        wrong = write(temporary, scale, runs, reports)
         kept, size = len(runs) - len(wrong), temporary.stat().st_size / 1e6
         if not kept:
             raise BadInput(f"{root}: none of its runs is finished and what it says{example(wrong)}")
@@ -119,7 +121,8 @@ def example(reasons: list[str]) -> str:
 
 def root_of(scale: str) -> Path:
     """The folder of a scale that is given by its name or its folder."""
-    return Path(scale) if Path(scale).name != scale else Path("results", scale)
+    name = scale.rstrip("/")
+    return Path("results", name) if name and Path(name).name == name else Path(scale)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from tailprompt import files
+from tailprompt.cpus import threads
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
@@ -86,11 +87,13 @@ def main() -> None:
         required=True,
         help="the .npy file to write; the listing goes beside it (.parquet)",
     )
-    parser.add_argument("--threads", type=int, default=1, help="images to decode in parallel (default: 1)")
+    parser.add_argument(
+        "--threads", type=threads, default=1, help="images to decode in parallel (default: 1)"
+    )
     options = parser.parse_args()
     row = files.json_object(options.dataset, "--dataset", "name", "loader")
-    if options.threads < 1 or options.out.suffix != ".npy":
-        parser.error("--threads must be at least 1, and --out must end in .npy")
+    if options.out.suffix != ".npy":
+        parser.error("--out must end in .npy")
     needs = bool({"files", "path"} & row.keys())
     where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
     paths, digests = sources.found(row, **where) if needs else ({}, {})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
 import glob
 import hashlib
 import json
 import os
 import platform
+import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +22,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in a quota, or for so large a file
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which is renamed to `path` only if the block succeeds.
 
-    Raises BadInput before the block if `path` cannot be written.
+    Raises BadInput before the block if `path` cannot be written, and after it if the disk is full.
     """
     path = Path(path)
     if not path.name or path.is_dir():
         raise BadInput(f"{path} is a folder; name a file in it to write to")
-    temporary = path.with_name(f".{path.name}.{HOST}-{os.getpid()}.part")
+    temporary = temporary_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         clear(path)
@@ -39,11 +43,51 @@ def whole(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
     try:
-        yield temporary
+        with writing(path):
+            yield temporary
         os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """What a full disk raises, which names no file, as BadInput with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise BadInput(f"{path} cannot be written ({os.strerror(error.errno)})") from None
+
+
+@contextmanager
+def beside(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `folder`, which is removed in the end.
+
+    Those that killed processes of this machine left there are removed too.
+    """
+    temporary = temporary_of(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    clear(folder)
+    try:
+        temporary.mkdir()
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def temporary_of(path: Path) -> Path:
+    """Where this process writes what becomes `path`."""
+    return path.with_name(f".{path.name}.{HOST}-{os.getpid()}.part")
+
+
+def given(text: str) -> Path:
+    """The path of an option, for argparse; an empty one, as of an unset variable, is refused."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
 
 
 def clear(path: Path) -> None:
@@ -52,7 +96,7 @@ def clear(path: Path) -> None:
         try:
             os.kill(int(part.stem.rpartition("-")[2]), 0)  # signal 0 only asks whether the process exists
         except ProcessLookupError:
-            part.unlink(missing_ok=True)
+            shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
         except PermissionError:  # the process is another user's
             pass
 

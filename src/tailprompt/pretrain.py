@@ -22,12 +22,13 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
+from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
+from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit, not_finite
 from tailprompt.training.precision import autocast, computed_in, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear
@@ -176,9 +177,14 @@ def copy_files(source: Path, folder: Path, names: list[str]) -> None:
 
 
 def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
-    """Write float16 weights and their config in the format of transformers or timm."""
+    """Write float16 weights and their config in the format of transformers or timm.
+
+    Raises BadInput if a weight is too large for float16.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     model = model.half()
+    if broken := not_finite(dict(model.named_parameters())):
+        raise BadInput(f"{folder}: the trained {broken} is too large for float16; lower lr")
     if recipe["task"] != "classification":
         with TemporaryDirectory(dir=folder, prefix=".") as temporary:
             model.save_pretrained(temporary)
@@ -227,7 +233,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the checkpoint")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
+    parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
     recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)

@@ -25,6 +25,7 @@ import torch
 
 from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
+from tailprompt.cpus import threads
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, class_words
 from tailprompt.errors import BadInput, known
@@ -241,11 +242,11 @@ def main() -> None:
     parser.add_argument(
         "--cards", type=int, default=1, help="GPUs for a backbone with device_map (default: 1)"
     )
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of the job (default: 1)")
+    parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     parser.add_argument("--eager", action="store_true", help="capture no step as a CUDA graph, to compare")
     options = parser.parse_args()
-    if min(options.slots, options.cards, options.threads) < 1:
-        parser.error("--slots, --cards and --threads are numbers from 1")
+    if min(options.slots, options.cards) < 1:
+        parser.error("--slots and --cards are numbers from 1")
     point = point_at(options.point)
     asked = read_asked(options.asked)
     keyed(asked["settings"], options.asked, "input")

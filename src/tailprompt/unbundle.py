@@ -15,14 +15,13 @@ import re
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, read_json, reading, write_json
+from tailprompt.files import beside, given, json_object, read_json, reading, write_json, writing
 from tailprompt.plan.agreement import CARRIED, data_digest
 from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
-from tailprompt.report.carried import ABOUT, FORMAT, dataset_files, run_files
+from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, CARRIED))})"
@@ -39,9 +38,8 @@ def unbundle(file: Path, root: Path | None = None) -> str:
     scale = scale_of(file, *next(parts, ("", b"")))
     root = root or Path("results", scale)
     check_scale(file, scale, root)
-    root.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".unbundle-", dir=root.parent) as temporary:
-        source = Path(temporary, BUNDLED)
+    with beside(root) as temporary:
+        source = temporary / BUNDLED
         extract(file, parts, source)
         reports, folders = checked(file, source)
         news = [report for report in reports if not is_here(file, report, root)]
@@ -72,13 +70,15 @@ def scale_of(file: Path, name: str, content: bytes) -> str:
         raise BadInput(f"{file} is no bundle: it does not begin with {ABOUT}")
     with reading(file):
         about = json_object(content.decode(), f"{ABOUT} in {file}", "format", "scale")
-    if about["format"] != FORMAT:
+    if type(about["format"]) is not int or about["format"] != FORMAT:
         raise BadInput(
-            f"{file} has format {about['format']}, and this version of tailprompt reads format {FORMAT}; "
+            f"{file} has format {about['format']!r}, and this version of tailprompt reads format {FORMAT}; "
             f"use version {about.get('tailprompt')}, which wrote it"
         )
-    if not re.fullmatch(NAME, str(about["scale"])):
-        raise BadInput(f"{file} is of a scale {about['scale']!r}, which is no name of a folder")
+    if not is_name(about["scale"]):
+        raise BadInput(
+            f"{file} is of a scale {about['scale']!r}, which is no name of a folder; it is {A_NAME}"
+        )
     return about["scale"]
 
 
@@ -102,13 +102,17 @@ def check_scales(files: list[Path]) -> None:
 
 
 def extract(file: Path, parts: Iterable[tuple[str, bytes]], folder: Path) -> None:
-    """Write the files of a bundle below `folder`; raises BadInput for a file that no bundle has, or twice."""
+    """Write the files of a bundle below `folder`.
+
+    Raises BadInput for a file that no bundle has, or twice, and if the disk is full.
+    """
     for name, content in parts:
         path = folder / name
         if not PLACE.fullmatch(name) or path.exists():
             raise BadInput(f"{file} holds {name!r} twice, or where no file of a bundle is")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        with writing(f"{name} of {file}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
 
 def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
@@ -117,9 +121,11 @@ def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
     folders = sorted(source.glob("runs/*/*/*/*/*"))
     try:
         for report in reports:
-            dataset_files(report)
+            with reading(report):
+                dataset_files(report)
         for folder in folders:
-            run_files(folder, report_of(folder))
+            with reading(folder):
+                run_files(folder, report_of(folder))
     except BadInput as error:
         raise BadInput(f"{file} is damaged: {str(error).replace(f'{source}/', '')}") from None
     return reports, folders
@@ -174,7 +180,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a bundle, or several to merge")
     parser.add_argument(
         "--root",
-        type=Path,
+        type=given,
         metavar="FOLDER",
         help="folder of the scale to add to (default: results/<scale> by the scale that was bundled)",
     )

@@ -45,9 +45,12 @@ def test_a_second_run_maps_the_ids_of_the_first_and_tokenises_nothing(tokenizer,
         lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:],
         lambda content: content[:150] + bytes([content[150] ^ 1]) + content[151:],
         lambda content: b"not an array" * 20,
-        lambda content: content.replace(b"'shape'", b"'shade'"),
+        lambda content: bytes(len(content)),
+        lambda content: bytes(4),
+        lambda content: content + bytes(4),
+        lambda content: content[:-1],
     ],
-    ids=["empty", "cut", "checksum", "a bit", "another format", "header"],
+    ids=["empty", "cut", "checksum", "a bit", "another format", "zeros", "zero", "longer", "shorter"],
 )
 def test_a_damaged_file_is_made_again(tokenizer, kept, damage):
     (path,) = kept.iterdir()
@@ -55,6 +58,17 @@ def test_a_damaged_file_is_made_again(tokenizer, kept, damage):
     path.write_bytes(damage(content))
     assert listed(tokens.tokenized(tokenizer, TEXTS, kept)) == tokens.tokenize(tokenizer, TEXTS)
     assert path.read_bytes() == content
+
+
+def test_no_bit_of_a_file_changes_unseen(kept):
+    (path,) = kept.iterdir()
+    content = path.read_bytes()
+    for at in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[at // 8] ^= 1 << at % 8
+        path.unlink()
+        path.write_bytes(changed)
+        assert tokens.read(path) is None
 
 
 def test_other_texts_or_another_tokenizer_have_other_files(tokenizer, kept):

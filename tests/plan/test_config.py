@@ -2,6 +2,7 @@
 
 import ast
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -464,6 +465,36 @@ def test_a_file_in_the_way_of_the_results_is_one_sentence(root, tmp_path, place)
     file.touch()
     with pytest.raises(BadInput, match=r"^results.* is a file, where a folder of results is wanted; move it"):
         check_files(loaded, tmp_path)
+
+
+def of_images(**changes):
+    """Changes of the rows of vit-mini."""
+    return {"backbones": {name: changes for name in ("vit-mini", "vit-mini-16")}}
+
+
+def long(scale, length):
+    """A scale's texts with this many tokens at most."""
+    rows = {"debian-sections": {"max_length": length}} if scale == "demo" else {}
+    return {"protocols": {"glee": {"settings": {"max_length": length}, "datasets": rows}}}
+
+
+@pytest.mark.parametrize("scale", ["demo", "mini"])
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"methods": {"lpt": {"shared_blocks": 100}}}, "shared_blocks 100 leaves no block .* 0 to 7"),
+        (of_images(settings={"shared_blocks": 8}), "shared_blocks 8 leaves no block"),
+        (of_images(size=33), "has patches of 4 pixels; set size to a multiple, not 33"),
+        (partial(long, length=10**6), "max_length 1000000 is more than the 512 positions of backbone"),
+        (partial(long, length=513), "max_length 513 is more than the 512 positions of backbone 'bert-mini'"),
+        ({"methods": {"cls-tanh": {"epochs": 1e300}}}, "epochs: 1e.300 is greater than the maximum of 10000"),
+        ({"threads": 100000}, "threads: 100000 is greater than the maximum of 1024"),
+    ],
+)
+def test_what_a_backbone_in_a_folder_has_no_room_for_is_refused_in_the_plan(scale, given, words):
+    with pytest.raises(BadInput, match=words):
+        whole = config.load([f"config/{scale}.yaml"], given(scale) if callable(given) else given)
+        check_settings(whole, blocks.all_points(whole))
 
 
 def test_the_folder_of_a_backbone_that_a_run_takes_must_be_there(root):

@@ -1,7 +1,10 @@
 """The loop: resuming, stopping, accumulating, and what a run that goes wrong says."""
 
+import pickle
+import zlib
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 
 import pytest
 import torch
@@ -12,12 +15,13 @@ from tailprompt.errors import BadInput
 from tailprompt.inputs.texts import UNLABELLED, Examples
 from tailprompt.training import loop
 from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
-from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit
+from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit, learner_of
 from tailprompt.training.losses import LOSSES
 from tailprompt.training.objective import of_tokens
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
 from tailprompt.training.schedules import linear
+from tailprompt.training.state import resume
 
 
 class Bag(nn.Module):
@@ -158,15 +162,72 @@ def test_the_state_of_other_settings_is_not_resumed(tmp_path):
     assert torch.equal(weights(fresh), weights(other))
 
 
-def test_half_a_state_file_is_set_aside(tmp_path):
-    state = tmp_path / "state.pt"
-    run(model(), state=state, key="one", epochs=1)
-    state.write_bytes(state.read_bytes()[:500])
-    fresh = model()
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The state of a run of an epoch, and the weights of one that begins anew."""
+    state, fresh = tmp_path_factory.mktemp("run") / "state.pt", model()
     run(fresh, epochs=1)
-    other = model()
-    run(other, state=state, key="one", epochs=1)
-    assert torch.equal(weights(fresh), weights(other))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "SAVE_SECONDS", 0.0)
+        run(model(), state=state, key="one", epochs=1)
+    return state.read_bytes(), weights(fresh)
+
+
+def checked(content: bytes) -> bytes:
+    """A state with the right checksum."""
+    return content + zlib.crc32(content).to_bytes(4, "little")
+
+
+def written(value) -> bytes:
+    """An object as torch writes it."""
+    file = BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+def changed(content: bytes, **parts) -> bytes:
+    """A state in which some parts are others, with the right checksum."""
+    return checked(written(torch.load(BytesIO(content[:-4])) | parts))
+
+
+DAMAGE = {
+    **{f"cut at {at}": lambda state, at=at: state[: int(at * len(state))] for at in (0, 0.1, 0.5, 0.99)},
+    **{f"a bit at {at}": lambda state, at=at: flipped(state, at) for at in (0, 0.2, 0.5, 0.7, 0.95, 1)},
+    "zeros": lambda state: bytes(len(state)),
+    "zeros inside": lambda state: state[:4000] + bytes(512) + state[4512:],
+    "without a checksum": lambda state: state[:-4],
+    "text": lambda state: checked(b"hello"),
+    "json": lambda state: b"{}",
+    "a pickle": lambda state: checked(pickle.dumps({"key": "one"})),
+    "a list": lambda state: checked(written([1])),
+    "a key alone": lambda state: checked(written({"key": "one"})),
+    "other tensors": lambda state: changed(state, learned={"words.weight": torch.ones(2)}),
+    "no progress": lambda state: changed(state, progress={}),
+    "another optimizer": lambda state: changed(state, optimizer={"state": {}, "param_groups": []}),
+    "no random numbers": lambda state: changed(state, random=torch.zeros(3)),
+}
+
+
+def flipped(content: bytes, place: float) -> bytes:
+    """The content with one bit changed."""
+    at = int(place * (len(content) - 1))
+    return content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_state_is_said_and_the_run_begins_anew(tmp_path, capsys, trained, damage):
+    (tmp_path / "state.pt").write_bytes(damage(trained[0]))
+    net = model()
+    run(net, state=tmp_path / "state.pt", key="one", epochs=1)
+    assert torch.equal(weights(net), trained[1])
+    assert capsys.readouterr().out.count("; starting from the first step\n") == 1
+
+
+def test_a_state_that_cannot_be_opened_is_said(tmp_path, capsys):
+    state, net = tmp_path / "state.pt", model()
+    state.symlink_to(tmp_path / "away")
+    assert resume(state, "one", learner_of(net, Schedule(**SCHEDULE), 8, 8)) is None
+    assert capsys.readouterr().out.endswith("; starting from the first step\n")
 
 
 def test_patience_counts_steps_since_the_best_one():
@@ -207,6 +268,35 @@ def test_gradient_that_is_not_finite_names_its_tensor():
     net.out.weight.register_hook(lambda gradient: gradient * float("inf"))
     with pytest.raises(BadInput, match="gradient of out.weight is not finite"):
         run(net)
+
+
+@pytest.mark.parametrize("select", ["f1", "last"])
+@pytest.mark.parametrize("epochs, step", [(1e-9, 1), (3 / 8, 3), (6 / 8, 3)])
+def test_a_tensor_that_an_update_before_an_evaluation_breaks_is_named_and_not_kept(
+    tmp_path, select, epochs, step
+):
+    net, taken = model(), []
+
+    def breaking(values, *, lr):
+        optimizer = sgd(values, lr=lr, momentum=0.0, weight_decay=0.0)
+
+        def broken(*_):
+            taken.append(1)
+            if len(taken) == step:
+                net.out.bias.data[1] = float("nan")
+
+        optimizer.register_step_post_hook(broken)
+        return optimizer
+
+    with pytest.raises(BadInput, match=f"stopped at step {step}: out.bias is not finite; lower lr"):
+        run(net, optimizer=breaking, epochs=epochs, select=select, state=tmp_path / "state.pt")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("epochs", [1e300, float("inf"), float("nan"), 1e9 / 7])
+def test_more_steps_than_anyone_takes_are_refused_before_the_first(epochs):
+    with pytest.raises(BadInput, match="are more than 1,000,000,000 steps; lower epochs"):
+        run(model(), epochs=epochs)
 
 
 def one_step(train, branches):

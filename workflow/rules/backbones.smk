@@ -82,7 +82,7 @@ rule pretrain:
         "results/{scale}/benchmarks/pretrain/{recipe}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: config["threads"]
+    threads: threads_of(config["threads"])
     resources:
         device=DEVICE,
         slots=SLOTS,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from snakemake.settings.types import DeploymentMethod
 
+from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.plan import asked, blocks, points, rows
@@ -44,6 +45,11 @@ shell.prefix(
     f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
 )
+
+
+def threads_of(wanted):
+    """The CPU threads of a job: no more than this machine has, where it runs here."""
+    return min(wanted, CPUS) if LOCAL else wanted
 
 
 def of(function, *names, **options):

@@ -21,7 +21,7 @@ rule decode:
     priority: 3
     conda:
         "../../envs/torch.yaml"
-    threads: 8
+    threads: threads_of(8)
     resources:
         mem_mb=lambda wildcards, attempt: 8000 * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,

@@ -14,7 +14,7 @@ rule train:
         "results/{scale}/logs/train/{point}.log",
     conda:
         "../../envs/torch.yaml"
-    threads: config["threads"]
+    threads: threads_of(config["threads"])
     resources:
         device=DEVICE,  # a resource and no setting, so that another device re-runs nothing
         slots=SLOTS,

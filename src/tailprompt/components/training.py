@@ -98,7 +98,7 @@ class Training:
     lr: float = key(says="the highest learning rate", exclusiveMinimum=0)
     warmup: float = key(0.0, "epochs in which the learning rate rises", minimum=0)
     batch: int = key(says="examples a step; dual sampling takes twice as many", minimum=1)
-    epochs: float = key(says="most epochs of training", exclusiveMinimum=0)
+    epochs: float = key(says="most epochs of training", exclusiveMinimum=0, maximum=1e9)
     patience: float = key(says="epochs without a better dev score before training stops", minimum=0)
     evaluate_every: int = key(0, "steps between evaluations; 0 evaluates once an epoch", minimum=0)
     clip: float = key(0.0, "largest norm of the gradient; 0 does not clip", minimum=0)

@@ -53,7 +53,7 @@ def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: 
 
     Otherwise they are made, and left there. A damaged file is made again.
     """
-    path = folder / f"{digest(tokenizer, texts)}.npy" if folder and len(texts) and tokenizer.is_fast else None
+    path = folder / f"{digest(tokenizer, texts)}.ids" if folder and len(texts) and tokenizer.is_fast else None
     held = path and read(path)
     if held is None:
         made = tokenize(tokenizer, texts)
@@ -86,15 +86,15 @@ def digest(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> str:
 
 
 def write(path: Path, held: UInt32[np.ndarray, " numbers"]) -> None:
-    """Write numbers and their checksum."""
-    with whole(path) as temporary, open(temporary, "wb") as file:
-        np.save(file, np.append(held, np.uint32(zlib.crc32(held))))
+    """Write numbers and their checksum, and no more, so that every bit is checked."""
+    with whole(path) as temporary:
+        temporary.write_bytes(np.append(held, np.uint32(zlib.crc32(held))).data)
 
 
 def read(path: Path) -> UInt32[np.ndarray, " numbers"] | None:
     """The numbers in a file, mapped into memory; None where there is no file, or a damaged one."""
     try:
-        held, check = np.split(np.load(path, mmap_mode="r"), [-1])
-        return held if zlib.crc32(held) == check.item() else None
-    except (OSError, ValueError, EOFError):
+        held, check = np.split(np.memmap(path, np.uint32, "r"), [-1])
+    except (OSError, ValueError):  # no file, or none of whole numbers
         return None
+    return held if len(held) and zlib.crc32(held) == check.item() else None

@@ -135,7 +135,9 @@ def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str)
 def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     """Raise BadInput where a backbone of this shape cannot have a run's prompts, views or lengths."""
     if run.input.reads == "image":
-        size = row.get("size", shape.get("img_size"))
+        size, patch = row.get("size", shape.get("img_size")), shape.get("patch_size")
+        if type(size) is type(patch) is int and size % patch:
+            raise BadInput(f"{backbone} has patches of {patch} pixels; set size to a multiple, not {size}")
         limits.check(run.tuner, starts=run.start is not None, depth=shape.get("depth"), size=size)
         limits.check_views(run.input.views, run.input.test_zoom, size)
     else:

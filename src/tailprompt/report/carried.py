@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tailprompt.plan.agreement import complete, data_digest
 from tailprompt.plan.places import anywhere, brought
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import SPLITS, answers
+from tailprompt.report.sound import check_answers, check_curve, check_record, check_summary, check_vectors
 from tailprompt.report.trained import summary
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
@@ -28,6 +30,12 @@ from tailprompt.tasks.task import SCORES
 ABOUT, FORMAT = "bundle.json", 1  # the first file of a bundle, and the version of its layout
 PROMPTS = "prompts"  # a column of runs that choose group prompts
 FEATURES = ("id", "split", "label", "vector")
+A_NAME = "letters, digits, . _ and -, at most 100, and does not begin with . or -"
+
+
+def is_name(scale) -> bool:
+    """Whether a bundle may be of this scale: the name of a folder, as a configuration may have it."""
+    return isinstance(scale, str) and bool(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", scale))
 
 
 def dataset_files(report: Path) -> dict[str, bytes]:
@@ -53,7 +61,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
         raise BadInput(f"{folder} is not finished")
     if report is None:
         raise BadInput(f"{folder} is there without its data set")
-    record = read_json(folder / "run.json", "point", "data")
+    record = read_json(folder / "run.json")
+    check_record(folder / "run.json", record)
     point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
     if record["point"] != vars(point):
         raise BadInput(f"{folder} has the run.json of another run")
@@ -61,10 +70,17 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
         raise BadInput(f"{folder} was trained on data that {data} no longer holds")
     if not brought(folder) and sha256(folder / "weights.safetensors") != record.get("weights_sha256"):
         raise BadInput(f"{folder} has weights that are not those of its run.json")
-    read_parquet(folder / "features.parquet", *FEATURES)
+    check_vectors(folder / "features.parquet", read_parquet(folder / "features.parquet", *FEATURES))
+    check_curve(folder / "curve.csv")
+    about, weights = read_json(report, "classes"), summary(folder)
+    rows, task = predictions(folder, data, about), recorded(about)
+    outputs = len(task.outputs(about["classes"]))
+    others = record["settings"].get("decoding") == "open"  # one more output, which is no class
+    check_answers(folder / "predictions.parquet", rows, task.gold, outputs + others)
+    check_summary(folder / "weights.json", weights, (outputs, outputs + others))
     return {
-        "weights.json": as_json(summary(folder)),
-        "predictions.parquet": as_parquet(predictions(folder, data, read_json(report))),
+        "weights.json": as_json(weights),
+        "predictions.parquet": as_parquet(rows),
         **{name: (folder / name).read_bytes() for name in ("features.parquet", "curve.csv", "run.json")},
     }
 

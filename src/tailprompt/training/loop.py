@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +32,7 @@ Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]
 Evaluate = Callable[[nn.Module], dict[str, float]]
 Record = Float[Tensor, "3"]  # loss, norm of the gradient, number of the first gradient that is not finite
 SAVE_SECONDS = 120.0  # between two saves of the state
+MOST_STEPS = 10**9
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def fit(
     loss: (model, batch, share of the epochs that are over) -> loss per item. evaluate: model -> scores, which
     become a line of the curve. within: the context of a step's passes. graphs: of the evaluation, which those
     of the steps join. A killed run resumes from the file `state` if `key` is still the same. Raises BadInput
-    if a loss or gradient is not finite; all are checked before each evaluation.
+    if a loss, gradient or trained tensor is not finite; all are checked before each evaluation.
     """
     per_epoch, total = batches.per_epoch, steps(schedule, batches.per_epoch)
     learner = learner_of(model, schedule, total, per_epoch)
@@ -121,6 +122,8 @@ def fit(
             if progress.step % (schedule.evaluate_every or per_epoch) and progress.step < total:
                 continue
             average, records = mean(records, learner, batches, progress.step), []
+            if broken := not_finite(learner.learned):
+                raise BadInput(f"training stopped at step {progress.step}: {broken} is not finite; lower lr")
             scores = evaluate(model)
             progress.seconds = time.monotonic() - begun
             note(progress, learner, average, scores, per_epoch, schedule)
@@ -133,7 +136,9 @@ def fit(
 
 
 def steps(schedule: Schedule, per_epoch: int) -> int:
-    """The total number of steps: at least one, unless there are no epochs."""
+    """The total number of steps: at least one, unless there are no epochs; raises BadInput for too many."""
+    if not schedule.epochs * per_epoch <= MOST_STEPS:
+        raise BadInput(f"epochs {schedule.epochs:g} are more than {MOST_STEPS:,} steps; lower epochs")
     return max(round(schedule.epochs * per_epoch), schedule.epochs > 0)
 
 
@@ -235,6 +240,12 @@ def mean(records: list[Record], learner: Learner, batches: Batches, last: int) -
             tensor = None if math.isfinite(norm) else learner.graded[int(first)]
             raise diverged(value, tensor, batches.names(number), number)
     return sum(value for value, *_ in seen) / len(seen)
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that is not finite everywhere, or None."""
+    whole = torch.stack([value.detach().isfinite().all() for value in tensors.values()]).tolist()
+    return next((name for name, finite in zip(tensors, whole, strict=True) if not finite), None)
 
 
 def diverged(value: float, tensor: str | None, names: list[str], step: int) -> BadInput:

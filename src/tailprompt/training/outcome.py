@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from tailprompt.components.run import Run
+from tailprompt.errors import BadInput
 from tailprompt.files import whole
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
-from tailprompt.tasks.task import Task
+from tailprompt.tasks.task import SCORES, Task
 from tailprompt.training.batches import predict
 from tailprompt.training.selection import given
 from tailprompt.training.state import Progress
@@ -39,14 +40,32 @@ def write_predictions(
     prompts: dict[str, list] | None,
     task: Task,
 ) -> None:
-    """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts."""
+    """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts.
+
+    Raises BadInput if logits are not finite, or scores too large for float16.
+    """
     parts = []
     for split, value in logits.items():
         there = given(splits[split])
-        columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}
+        check_finite(value, splits[split].names, f"logits of {split} example")
+        with np.errstate(over="ignore"):  # which the check names
+            columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}
+        if SCORES in columns:
+            scores = torch.from_numpy(np.stack(columns[SCORES]))
+            check_finite(scores, there.ids, f"scores in float16 of {split} example")
         parts.append(pd.DataFrame(columns | ({"prompts": prompts[split]} if prompts else {})))
     with whole(path) as temporary:
         pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
+
+
+def check_finite(values: Tensor, names: Sequence[str], what: str) -> None:
+    """Raise BadInput with the first example `[examples, ...]` whose values are not finite."""
+    finite = values.isfinite().flatten(1).all(1)
+    if not finite.all():
+        name = names[int(finite.int().argmin())]
+        raise BadInput(
+            f"training has diverged: {what} {name} are not finite; lower lr, or look at this example"
+        )
 
 
 def asked_features(
@@ -71,13 +90,15 @@ def features_of(model: Model, examples: Split, split: str, classes: Sequence[int
     """The id, split, label and feature vector of each example of some classes."""
     labels = examples.labels.cpu().numpy()
     chosen = np.flatnonzero(np.isin(labels, list(classes)))
-    vectors = predict(model, examples, apply=model.features).numpy()[chosen] if len(chosen) else []
+    names = [examples.names[i] for i in chosen]
+    vectors = predict(model, examples, apply=model.features)[chosen] if len(chosen) else torch.empty(0, 0)
+    check_finite(vectors, names, f"features of {split} example")
     return pd.DataFrame(
         {
-            "id": [examples.names[i] for i in chosen],
+            "id": names,
             "split": split,
             "label": labels.ravel()[chosen],
-            "vector": list(vectors),
+            "vector": list(vectors.numpy()),
         }
     )
 

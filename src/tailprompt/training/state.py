@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import torch
@@ -15,6 +15,8 @@ from tqdm import tqdm
 from tailprompt.errors import BadInput
 from tailprompt.files import whole
 from tailprompt.training.schedules import Factor
+
+CHECK, CHUNK = 4, 2**24  # bytes of a checksum, and of a file that are read at a time
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Learner:
 
 
 def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
-    """Write everything that the rest of the run depends on, atomically.
+    """Write everything that the rest of the run depends on, and its checksum, atomically.
 
     Raises BadInput if the disk is full.
     """
@@ -81,19 +83,66 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
             torch.save(content, temporary)
         except RuntimeError as error:  # what torch raises on a full disk
             raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
+        check = checksum(temporary)
+        with open(temporary, "ab") as file:  # after the end of the archive, where torch does not look
+            file.write(check)
+
+
+def checksum(file: Path, size: int | None = None) -> bytes:
+    """The checksum of the first `size` bytes of a file, or of all."""
+    left, check = os.path.getsize(file) if size is None else size, 0
+    with open(file, "rb") as content:
+        while left and (part := content.read(min(left, CHUNK))):
+            left, check = left - len(part), zlib.crc32(part, check)
+    return check.to_bytes(CHECK, "little")
 
 
 def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
-    """Load what `save` wrote, if it is intact and of the same run; otherwise return None."""
-    if state is None or not os.path.exists(state):
+    """Load what `save` wrote, if it is intact and of the same run; otherwise say so and return None."""
+    if state is None or not os.path.lexists(state):
         return None
     try:
-        content = torch.load(state, map_location=learner.device, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
-        content = {"key": None}
-    if content["key"] != key:
-        tqdm.write(f"{state} is not of this run as it is set now; starting from the first step")
+        content = read(state, learner.device)
+        if content["key"] != key:
+            raise BadInput(f"{state} is not of this run as it is set now")
+        if not fits(content, learner):
+            raise BadInput(f"{state} is of another version of tailprompt")
+    except Exception as error:  # whatever a file of another version trips over
+        reason = error if isinstance(error, BadInput) else f"{state} cannot be read ({error!r})"
+        tqdm.write(f"{reason}; starting from the first step")
         return None
+    return taken(content, learner)
+
+
+def read(state: Path, device: torch.device) -> dict:
+    """The content of a state; raises BadInput if it does not end in its checksum."""
+    size = os.path.getsize(state) - CHECK
+    with open(state, "rb") as file:
+        file.seek(max(size, 0))
+        if size <= 0 or file.read() != checksum(state, size):
+            raise BadInput(f"{state} is damaged, or of an older version of tailprompt")
+    return torch.load(state, map_location=device, weights_only=True)
+
+
+def fits(content: dict, learner: Learner) -> bool:
+    """Whether the parts of a state are those that `taken` puts in place."""
+    groups = [each["param_groups"] for each in (content["optimizer"], learner.optimizer.state_dict())]
+    return (
+        content["progress"].keys() == {each.name for each in fields(Progress)}
+        and shapes(content["learned"]) == shapes(learner.learned)
+        and shapes(content["progress"]["best"]) in ({}, shapes(learner.learned))
+        and [group["params"] for group in groups[0]] == [group["params"] for group in groups[1]]
+        and content["random"].shape == torch.get_rng_state().shape
+    )
+
+
+def shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    """The shape of each tensor by name."""
+    return {name: value.shape for name, value in tensors.items()}
+
+
+def taken(content: dict, learner: Learner) -> Progress:
+    """The progress in a state, whose tensors and random numbers are put in place."""
     with torch.no_grad():
         for name, value in content["learned"].items():
             learner.learned[name].copy_(value)
