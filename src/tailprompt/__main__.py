@@ -87,13 +87,15 @@ def options_of(command: str, arguments: list[str], **words: str) -> argparse.Nam
 
 def plan(arguments: list[str]) -> None:
     """Print what a scale will run and download, what is done already, and how long the rest takes."""
-    from tailprompt.plan.blocks import all_points
+    from tailprompt.plan.blocks import all_points, shown
     from tailprompt.plan.config import load
     from tailprompt.plan.forecast import forecast
     from tailprompt.plan.runnable import check_files, check_settings
+    from tailprompt.plan.suits import check_scores
 
     whole = load(options_of("plan", arguments).configfile)
     check_files(whole)
+    check_scores(whole, shown(whole))
     check_settings(whole, all_points(whole))
     print(forecast(whole))
 

@@ -15,6 +15,7 @@ from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.suits import check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
@@ -22,6 +23,7 @@ with refused_as(SystemExit):
     SHOWN = blocks.shown(config)
     POINTS = blocks.all_points(config)
     check_files(config)
+    check_scores(config, SHOWN)
     SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
 

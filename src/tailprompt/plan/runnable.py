@@ -26,6 +26,7 @@ from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages,
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
+from tailprompt.plan.suits import check_suits
 
 MASKED = ("bert", "roberta")  # families with a limited number of positions
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
@@ -90,7 +91,9 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
     with said_of(where):
         check_shape(run, shape, row, f"backbone '{point.backbone}'")
     if run.input.reads != "image":
-        check_shown(run, dataset_row(config, point.dataset), where)
+        texts = dataset_row(config, point.dataset)
+        check_shown(run, texts, where)
+        check_suits(run, texts, extras(config, point), where)
     words = getattr(run.head, "verbalizer", None)
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")

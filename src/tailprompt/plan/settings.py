@@ -130,12 +130,16 @@ def data_layer(config: dict, row: dict) -> Layer:
     return Layer("data set", place, {"language": language, **added, **stated}, elsewhere=elsewhere)
 
 
+WINDOW = 384  # tokens of a passage that are read at once (P-Tuning v2 and BERT on SQuAD)
+
+
 def suiting(row: dict) -> dict:
     """The input and head of a data set that is not of plain texts, for methods that name none."""
     if has_tags(row):
         return {"input": "plain", "head": "predictor"}
     if has_passages(row):
-        return {"input": "windows", "head": "predictor", "unanswerable": row.get("unanswerable", False)}
+        given = {"input": "windows", "head": "predictor", "unanswerable": row.get("unanswerable", False)}
+        return given if row.get("max_length") else {**given, "max_length": WINDOW}
     return {"input": "options"} if form_of(row) == "mcc" else {}
 
 

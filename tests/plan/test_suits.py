@@ -1,0 +1,57 @@
+"""What the plan refuses because it does not suit what is predicted."""
+
+import pytest
+import toy
+
+from tailprompt.components.resolve import run_of
+from tailprompt.errors import BadInput
+from tailprompt.plan.blocks import shown
+from tailprompt.plan.config import load
+from tailprompt.plan.suits import METRICS, check_scores, check_suits
+from tailprompt.tasks.registry import TASKS
+
+TAGS = {"name": "names", "loader": "tags", "language": "en"}
+PASSAGES = {"name": "questions", "loader": "squad", "language": "en"}
+WORDS = {"input": "plain", "head": "predictor", "select": "f1", "max_length": 64}
+WINDOWS = {"input": "windows", "head": "predictor", "select": "f1", "max_length": 384, "unanswerable": False}
+REFUSED = {
+    "class means of tags": (TAGS, {**WORDS, "head_start": "class_means"}, {}, "head_start class_means"),
+    "accuracy of tags": (TAGS, {**WORDS, "select": "accuracy"}, {}, "take f1 or last"),
+    "balanced tags": (TAGS, {**WORDS, "sampler": "balanced"}, {}, "take shuffled"),
+    "features of tags": (TAGS, WORDS, {"features": ["PER"]}, "features are of classes"),
+    "adjusted answers": (PASSAGES, {**WINDOWS, "loss": "logit_adjusted"}, {}, "take cross_entropy"),
+    "stride": (PASSAGES, {**WINDOWS, "max_length": 128, "stride": 128}, {}, "stride 128 is what two windows"),
+}
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_a_setting_without_a_meaning_is_refused(name):
+    row, told, extras, says = REFUSED[name]
+    with pytest.raises(BadInput, match=says):
+        check_suits(run_of(toy.settings("", **told)), row, extras, "here:")
+
+
+@pytest.mark.parametrize("row, told", [(TAGS, WORDS), (PASSAGES, WINDOWS)], ids=["tags", "passages"])
+def test_settings_that_suit_are_taken(row, told):
+    check_suits(run_of(toy.settings("", **told)), row, {}, "here:")
+
+
+def test_the_metrics_are_those_of_the_tasks():
+    kinds = {"classes": "classification", "options": "choice", "groups": "grouped"}
+    kinds |= {"tags": "tagging", "passages": "spans"}
+    assert {kind: TASKS[task].metrics for kind, task in kinds.items()} == METRICS
+    assert TASKS["picked"].metrics == METRICS["groups"]
+
+
+@pytest.mark.parametrize("scale", ["paper", "mini", "demo"])
+def test_the_papers_ask_for_scores_that_their_data_have(scale):
+    config = load([f"config/{scale}.yaml"])
+    check_scores(config, shown(config))
+
+
+def test_a_score_that_a_data_set_lacks_is_refused_before_anything_runs():
+    block = {"datasets": [{"dataset": "conll04"}], "metrics": ["f1/all", "accuracy/all"]}
+    with pytest.raises(
+        BadInput, match="table9 of mine: data set 'conll04' has no accuracy/all; before / comes one of f1"
+    ):
+        check_scores(load(["config/paper.yaml"]), {("tables", "mine", "table9"): block})
