@@ -15,7 +15,7 @@ from tailprompt.plan.layers import merge
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.schemas import read
 
-SCALES = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags"]
+SCALES = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags", "mine-passages"]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
 
 POINT = Point("glee", "bert-mini", "cmid", "prompt@eta=0.5", 775)
-SHIPPED = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags"]
+SHIPPED = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags", "mine-passages"]
 LAYERS = {  # file -> what it says; each gives one key for the last time
     "config/datasets.yaml": {"datasets": {"cmid": {"max_length": 48}}},
     "config/papers/glee.yaml": {"protocols": {"glee": {"settings": {"batch": 16, "clip": 1, "warmup": 2}}}},
