@@ -12,7 +12,7 @@ from tailprompt.files import read_json, reading
 from tailprompt.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
-from tailprompt.plan.rows import dataset_row, kind_of
+from tailprompt.plan.rows import dataset_row, has_tags, kind_of
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.settings import settings
 
@@ -61,7 +61,7 @@ def patches(backbone: dict, shape: dict) -> int:
 def text_length(row: dict, most: int, root: Path) -> float:
     """The tokens of a text, as far as they are known: from the lines of a file, else half of the most."""
     file = own_file(row, root)
-    return most / 2 if file is None else min(most, file.stat().st_size / max(1, lines(file)) / BYTES)
+    return most / 2 if file is None else min(most, file.stat().st_size / max(1, rows_in(file, row)) / BYTES)
 
 
 def parameters(row: dict, root: Path) -> float:
@@ -91,7 +91,7 @@ def stated(row: dict, root: Path) -> int:
         known.append(cut["shots"] * classes)
     known += [DIGITS] if row.get("loader") == "digits" else []
     if file := own_file(row, root):
-        known.append(lines(file))
+        known.append(rows_in(file, row))
     if row.get("loader") == "image_folder" and "root" in row:
         train = root / row["root"] / "train"
         known.append(files_below(train if train.is_dir() else train.parent))
@@ -107,6 +107,18 @@ def lines(file: Path) -> int:
         return sum(1 for _ in text)
 
 
+def rows_in(file: Path, row: dict) -> int:
+    """The number of rows in the file of a data set: of lines, or of sentences of words in columns."""
+    return gaps(file) if has_tags(row) and file.suffix not in PLAIN else lines(file)
+
+
+@cache
+def gaps(file: Path) -> int:
+    """The number of blank lines in a file, which end sentences of words in columns."""
+    with open(file, "rb") as text:
+        return sum(1 for line in text if not line.strip())
+
+
 @cache
 def files_below(folder: Path) -> int:
     """The number of files anywhere in a folder; 0 if it is missing."""
@@ -118,5 +130,5 @@ def own_file(row: dict, root: Path) -> Path | None:
     files = row.get("files", {})
     own = files.get("train", files.get("all", row.get("path")))
     path = own.get("path") if isinstance(own, dict) else own
-    plain = path and "corpus" not in row and path.endswith(PLAIN)
+    plain = path and "corpus" not in row and (path.endswith(PLAIN) or has_tags(row))
     return root / path if plain and (root / path).is_file() else None
