@@ -116,7 +116,7 @@ def squad(path, *articles, title="title"):
         for place, (passage, asked) in enumerate(paragraphs):
             qas = []
             for n, (question, text) in enumerate(asked):
-                answers = [] if text is None else [{"text": text, "answer_start": passage.find(text)}]
+                answers = [] if text is None else [{"text": text, "answer_start": max(0, passage.find(text))}]
                 qas.append({"id": f"{number}-{place}-{n}", "question": question, "answers": answers})
             found.append({"context": passage, "qas": qas})
         made.append({title: f"article {number}", "paragraphs": found})
@@ -170,6 +170,42 @@ def test_answers_that_are_not_in_their_place_and_files_of_another_form_are_refus
         "article 1",
         loader="squad",
     )
+
+
+@pytest.mark.parametrize(
+    "where, key, value, words",
+    [
+        ("answer", "answer_start", -15, "question q1: answers > answer_start must be a whole number from 0"),
+        ("answer", "answer_start", 0.0, "answer_start must be a whole number from 0"),
+        ("answer", "answer_start", False, "answer_start must be a whole number from 0"),
+        ("answer", "text", 7, "question q1: answers > text must be a text that is not blank"),
+        ("answer", "text", " ", "answers > text must be a text that is not blank"),
+        ("asked", "is_impossible", "false", "question q1: is_impossible must be true or false"),
+        ("asked", "is_impossible", None, "is_impossible must be true or false"),
+        ("asked", "id", None, "question of article 1 with id None: id must be a text that is not blank"),
+        ("asked", "id", " ", "id must be a text that is not blank, or a whole number"),
+        ("asked", "question", None, "question q1: question must be a text"),
+        ("paragraph", "context", None, "question q1: context must be a text"),
+        ("paragraph", "context", 3, "question q1: context must be a text"),
+        ("article", "title", ["a"], "question q1: title must be a text"),
+        ("article", "paragraphs", [], "a.json has no questions"),
+    ],
+)
+def test_squad_values_of_another_kind_are_refused_with_their_question_and_key(
+    tmp_path, where, key, value, words
+):
+    answer = {"text": "Bo", "answer_start": 0}
+    asked = {"id": "q1", "question": "who", "answers": [answer]}
+    paragraph = {"context": "Bo lives here.", "qas": [asked]}
+    article = {"title": "t", "paragraphs": [paragraph]}
+    {"answer": answer, "asked": asked, "paragraph": paragraph, "article": article}[where][key] = value
+    (tmp_path / "a.json").write_text(json.dumps({"data": [article]}), "utf-8")
+    refused({"train": tmp_path / "a.json"}, "a.json", words, loader="squad", unanswerable=True)
+
+
+def test_a_squad_file_without_articles_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"data": []}', "utf-8")
+    refused({"all": tmp_path / "a.json"}, "a.json has no questions", loader="squad")
 
 
 def test_dev_may_be_the_test_file_and_ids_then_say_the_split(tmp_path):
