@@ -108,6 +108,42 @@ def test_an_example_of_another_form_is_named_with_its_line(tmp_path, loader):
     refused({"train": path}, "a.jsonl: line 1 is no example of", loader, loader=loader)
 
 
+@pytest.mark.parametrize(
+    "loader, example, where, value, words",
+    [
+        ("wic", WIC, ["word"], None, "word must be a text, not null"),
+        ("wic", WIC, ["idx"], None, "idx must be a whole number or a text, not null"),
+        ("wsc", WSC, ["text"], None, "text must be a text, not null"),
+        ("wsc", WSC, ["target", "span1_text"], 3, "span1_text must be a text, not 3"),
+        ("copa", COPA, ["premise"], None, "premise must be a text, not null"),
+        ("copa", COPA, ["choice2"], None, "choice2 must be a text, not null"),
+        ("copa", COPA, ["label"], -1, "label must be 0 or 1, not -1"),
+        ("copa", COPA, ["label"], True, "label must be 0 or 1, not True"),
+        ("multirc", MULTIRC, ["passage", "text"], None, "text must be a text, not null"),
+        ("multirc", MULTIRC, ["passage", "questions", 0, "question"], None, "question must be a text"),
+        ("multirc", MULTIRC, ["passage", "questions", 0, "answers", 1, "text"], None, "text must be a text"),
+        ("record", RECORD, ["passage", "entities", 0, "end"], 99, "the entity 0-99 is not in the passage"),
+        ("record", RECORD, ["passage", "entities", 0, "start"], -3, "whole numbers from 0 to 29"),
+        ("record", RECORD, ["passage", "entities", 0, "start"], 0.0, "whole numbers from 0 to 29"),
+        ("record", RECORD, ["passage", "entities"], [], "entities is empty; it needs at least one"),
+        ("record", RECORD, ["qas", 0, "query"], "Bo left", "query must have @placeholder"),
+        ("record", RECORD, ["qas", 0, "answers", 0, "text"], "Cy", "the answer 'Cy' is no entity"),
+        ("record", RECORD, ["qas", 0, "answers", 0, "text"], 7, "text must be a text, not 7"),
+        ("record", RECORD, ["qas", 0, "answers"], [], "it needs at least one"),
+    ],
+)
+def test_values_that_would_be_guessed_are_refused_with_line_and_key(
+    tmp_path, loader, example, where, value, words
+):
+    wrong = json.loads(json.dumps(example))
+    inner = wrong
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    path = lines(tmp_path / "a.jsonl", example, wrong)
+    refused({"train": path}, "a.jsonl: line 2: ", words, loader=loader)
+
+
 def squad(path, *articles, title="title"):
     """A file of articles, each a list of (passage, [(question, answer text or None)])."""
     made = []
