@@ -208,6 +208,41 @@ def test_malformed_json_is_refused_with_file_and_line(tmp_path, value, words):
     refused(written(tmp_path, {"train": lines(value), "dev": good, "test": good}, "jsonl"), *words)
 
 
+@pytest.mark.parametrize("key", ["start", "end"])
+@pytest.mark.parametrize("value", [0.7, 1.0, "0", False, float("inf"), None])
+def test_ends_of_entities_that_are_not_whole_numbers_are_refused(tmp_path, key, value):
+    wrong = {"words": ["a", "b"], "entities": [{"start": 0, "end": 1, "type": "PER"} | {key: value}]}
+    good = lines({"words": ["a"], "tags": ["B-PER"]})
+    paths = written(tmp_path, {"train": lines(wrong), "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:1: an entity has", f"{key} {value!r}", "must be whole numbers")
+
+
+def test_a_type_that_is_no_text_is_refused(tmp_path):
+    wrong = {"words": ["a"], "entities": [{"start": 0, "end": 1, "type": None}]}
+    good = lines({"words": ["a"], "tags": ["B-PER"]})
+    paths = written(tmp_path, {"train": lines(wrong), "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:1: an entity has", "type None", "type a text")
+
+
+def test_tags_and_entities_of_one_sentence_must_mark_the_same(tmp_path):
+    both = {"words": ["a", "b"], "tags": ["B-PER", "O"], "entities": [{"start": 0, "end": 1, "type": "PER"}]}
+    good = lines(both)
+    assert loaded(written(tmp_path, {name: good for name in THREE}, "jsonl"))["train"] == [("a b", "B-PER O")]
+    wrong = lines(both, both | {"tags": ["O", "B-PER"]})
+    paths = written(tmp_path, {"train": wrong, "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:2 has tags and entities that differ", "both must mark the same")
+
+
+@pytest.mark.parametrize("key", ["id", "split"])
+@pytest.mark.parametrize("value", [{}, {"at": None}, {"at": " "}, {"at": ["train"]}])
+def test_each_sentence_needs_the_id_and_split_that_the_columns_name(tmp_path, key, value):
+    there = {"words": ["a"], "tags": ["B-PER"]}
+    (tmp_path / "a.jsonl").write_text(lines(there | {"at": "train"}, there | value), "utf-8")
+    refused(
+        {"all": tmp_path / "a.jsonl"}, "a.jsonl:2 needs a text", f"'at' (columns: {key})", columns={key: "at"}
+    )
+
+
 @pytest.mark.parametrize(
     "line", ["x He went ||| O B-V", "2 He went ||| O B-V", "1 He went ||| O", "1 He went"]
 )
