@@ -299,6 +299,28 @@ def test_own_rows_with_a_group_are_split_by_it_and_need_two_classes(tmp_path):
     )
 
 
+def test_a_group_whose_rows_lie_in_two_splits_is_refused(tmp_path):
+    paths = {}
+    for split in ("train", "dev", "test"):
+        rows = [
+            {
+                "q": "shared" if n == 0 and split != "dev" else f"{split}-{n}",
+                "text": f"{split} {n} {k}",
+                "label": k,
+            }
+            for n in range(3)
+            for k in range(2)
+        ]
+        paths[split] = lines(tmp_path / f"{split}.jsonl", *rows)
+    columns = {"group": "q", "text": "text", "label": "label"}
+    words = (
+        "4 rows are of groups that lie in several splits: 'shared'",
+        "train.jsonl:1",
+        "must be in one split",
+    )
+    refused(paths, *words, columns=columns)
+
+
 def test_cuts_that_would_break_a_question_are_refused(tmp_path):
     rows = [
         {"q": f"q{n}", "text": f"text {n} {k}", "label": ["no", "yes"][k % 2]}
