@@ -3,6 +3,7 @@
 import json
 import lzma
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,6 +11,7 @@ from tailprompt.data import report
 from tailprompt.data import table as data
 from tailprompt.data.sentences import entities, split_words
 from tailprompt.errors import BadInput
+from tailprompt.report.sound import check_answers
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.tagging import tag_names
 from tailprompt.tasks.task import once
@@ -249,6 +251,21 @@ def test_each_sentence_needs_the_id_and_split_that_the_columns_name(tmp_path, ke
 def test_malformed_roles_are_refused_with_file_and_line(tmp_path, line):
     texts = ROLES | {"train": ROLES["train"] + line}
     refused(written(tmp_path, texts, "txt"), "train.txt: 1 lines are not", "(lines 3)", loader="roles")
+
+
+def test_dev_without_an_entity_is_refused_because_no_step_can_be_chosen_by_it(tmp_path):
+    refused(
+        written(tmp_path, THREE | {"dev": "Ann X O O\n"}), "no word of dev is in an entity", "other than O"
+    )
+
+
+@pytest.mark.parametrize("guess", [[0], [0, 1, 2], []])
+def test_predicted_tags_are_as_many_as_the_words(tmp_path, guess):
+    rows = pd.DataFrame({"id": ["a", "b"], "tags": [np.array([1, 0]), np.array([0, 1])]})
+    check_answers(tmp_path / "p", rows.assign(prediction=rows["tags"]), "tags", 3)
+    damaged = rows.assign(prediction=[np.array([1, 0]), np.array(guess, int)])
+    with pytest.raises(BadInput, match=rf"id 'b' has {len(guess)} predictions, and must have 2"):
+        check_answers(tmp_path / "p", damaged, "tags", 3)
 
 
 def test_types_that_train_lacks_may_be_allowed(tmp_path):
