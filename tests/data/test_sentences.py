@@ -268,6 +268,13 @@ def test_predicted_tags_are_as_many_as_the_words(tmp_path, guess):
         check_answers(tmp_path / "p", damaged, "tags", 3)
 
 
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+@pytest.mark.parametrize("loader, ending", [("roles", "txt"), ("tags", "conll"), ("tags", "jsonl")])
+def test_an_empty_file_of_sentences_is_refused_and_not_made_of_train(tmp_path, split, loader, ending):
+    texts = {"txt": ROLES, "conll": THREE, "jsonl": dict.fromkeys(THREE, many(4))}[ending] | {split: "\n"}
+    refused(written(tmp_path, texts, ending), f"{split}.{ending} has no sentences", loader=loader)
+
+
 def test_types_that_train_lacks_may_be_allowed(tmp_path):
     found = loaded(written(tmp_path, THREE | {"train": "Ann X O B-PER\n"}), absent_classes=True)
     assert found["test"] == [("EU", "B-ORG")]

@@ -144,6 +144,22 @@ def test_values_that_would_be_guessed_are_refused_with_line_and_key(
     refused({"train": path}, "a.jsonl: line 2: ", words, loader=loader)
 
 
+@pytest.mark.parametrize(
+    "loader, example, empty",
+    [
+        ("wic", WIC, []),
+        ("multirc", MULTIRC, []),
+        ("multirc", MULTIRC, [{**MULTIRC, "passage": {"text": "a", "questions": []}}]),
+        ("record", RECORD, [{**RECORD, "qas": []}]),
+    ],
+)
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_an_empty_file_is_refused_and_not_made_of_train(tmp_path, loader, example, empty, split):
+    paths = {name: lines(tmp_path / f"{name}.jsonl", example) for name in ("train", "dev", "test")}
+    lines(paths[split], *empty)
+    refused(paths, f"{split}.jsonl has no examples of {loader}; it needs at least one", loader=loader)
+
+
 def squad(path, *articles, title="title"):
     """A file of articles, each a list of (passage, [(question, answer text or None)])."""
     made = []

@@ -192,6 +192,8 @@ def load_roles(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     parts = []
     for split, path in paths.items():
         kept = [(n, line) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+        if not kept:
+            raise BadInput(f"{path} has no sentences; it needs at least one line, `verb words ||| tags`")
         read = [(n, *map(str.split, line.partition("|||")[::2])) for n, line in kept]
         wrong = [n for n, words, tags in read if not fits(words, tags)]
         refuse(path, wrong, f"are not `verb words ||| tags` with a tag for each word ({KINDS})")
