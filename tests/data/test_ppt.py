@@ -214,7 +214,7 @@ def test_a_data_set_of_which_no_rows_are_left_is_one_sentence(tmp_path):
     refused({"all": path}, "'mine': no rows are left of 20", left_out=["0", "1"])
     refused({"all": path}, "'mine': no rows are left of 20", left_out=["A", "B"], columns=options)
     (tmp_path / "m.json").write_text("[]")
-    refused({"train-m": tmp_path / "m.json"}, "'mine': no rows are left of 0", loader="c3")
+    refused({"train-m": tmp_path / "m.json"}, "m.json has no questions; it needs at least one", loader="c3")
 
 
 # archives
@@ -310,3 +310,10 @@ def test_a_data_set_from_a_corpus_takes_the_one_that_the_scale_names():
 def test_the_report_counts_the_same_text_with_other_options_as_another(tmp_path):
     table = pd.DataFrame({"text": ["a", "a", "a"], "choices": [["x", "y"], ["x", "z"], np.array(["x", "y"])]})
     assert report.content(table).duplicated().sum() == 1
+
+
+@pytest.mark.parametrize("loader, key, text", [("trees", "dev", ""), ("c3", "dev-m", "[]")])
+def test_an_empty_file_is_refused_and_not_made_of_train(tmp_path, loader, key, text):
+    (tmp_path / "empty.txt").write_text(text, "utf-8")
+    with pytest.raises(BadInput, match="empty.txt has no (trees|questions); it needs at least one"):
+        data.load({"name": "mine", "language": "en", "loader": loader}, {key: tmp_path / "empty.txt"})

@@ -3,6 +3,7 @@
 import json
 import lzma
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,6 +11,7 @@ from tailprompt.data import report
 from tailprompt.data import table as data
 from tailprompt.data.sentences import entities, split_words
 from tailprompt.errors import BadInput
+from tailprompt.report.sound import check_answers
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.tagging import tag_names
 from tailprompt.tasks.task import once
@@ -208,12 +210,69 @@ def test_malformed_json_is_refused_with_file_and_line(tmp_path, value, words):
     refused(written(tmp_path, {"train": lines(value), "dev": good, "test": good}, "jsonl"), *words)
 
 
+@pytest.mark.parametrize("key", ["start", "end"])
+@pytest.mark.parametrize("value", [0.7, 1.0, "0", False, float("inf"), None])
+def test_ends_of_entities_that_are_not_whole_numbers_are_refused(tmp_path, key, value):
+    wrong = {"words": ["a", "b"], "entities": [{"start": 0, "end": 1, "type": "PER"} | {key: value}]}
+    good = lines({"words": ["a"], "tags": ["B-PER"]})
+    paths = written(tmp_path, {"train": lines(wrong), "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:1: an entity has", f"{key} {value!r}", "must be whole numbers")
+
+
+def test_a_type_that_is_no_text_is_refused(tmp_path):
+    wrong = {"words": ["a"], "entities": [{"start": 0, "end": 1, "type": None}]}
+    good = lines({"words": ["a"], "tags": ["B-PER"]})
+    paths = written(tmp_path, {"train": lines(wrong), "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:1: an entity has", "type None", "type a text")
+
+
+def test_tags_and_entities_of_one_sentence_must_mark_the_same(tmp_path):
+    both = {"words": ["a", "b"], "tags": ["B-PER", "O"], "entities": [{"start": 0, "end": 1, "type": "PER"}]}
+    good = lines(both)
+    assert loaded(written(tmp_path, {name: good for name in THREE}, "jsonl"))["train"] == [("a b", "B-PER O")]
+    wrong = lines(both, both | {"tags": ["O", "B-PER"]})
+    paths = written(tmp_path, {"train": wrong, "dev": good, "test": good}, "jsonl")
+    refused(paths, "train.jsonl:2 has tags and entities that differ", "both must mark the same")
+
+
+@pytest.mark.parametrize("key", ["id", "split"])
+@pytest.mark.parametrize("value", [{}, {"at": None}, {"at": " "}, {"at": ["train"]}])
+def test_each_sentence_needs_the_id_and_split_that_the_columns_name(tmp_path, key, value):
+    there = {"words": ["a"], "tags": ["B-PER"]}
+    (tmp_path / "a.jsonl").write_text(lines(there | {"at": "train"}, there | value), "utf-8")
+    refused(
+        {"all": tmp_path / "a.jsonl"}, "a.jsonl:2 needs a text", f"'at' (columns: {key})", columns={key: "at"}
+    )
+
+
 @pytest.mark.parametrize(
     "line", ["x He went ||| O B-V", "2 He went ||| O B-V", "1 He went ||| O", "1 He went"]
 )
 def test_malformed_roles_are_refused_with_file_and_line(tmp_path, line):
     texts = ROLES | {"train": ROLES["train"] + line}
     refused(written(tmp_path, texts, "txt"), "train.txt: 1 lines are not", "(lines 3)", loader="roles")
+
+
+def test_dev_without_an_entity_is_refused_because_no_step_can_be_chosen_by_it(tmp_path):
+    refused(
+        written(tmp_path, THREE | {"dev": "Ann X O O\n"}), "no word of dev is in an entity", "other than O"
+    )
+
+
+@pytest.mark.parametrize("guess", [[0], [0, 1, 2], []])
+def test_predicted_tags_are_as_many_as_the_words(tmp_path, guess):
+    rows = pd.DataFrame({"id": ["a", "b"], "tags": [np.array([1, 0]), np.array([0, 1])]})
+    check_answers(tmp_path / "p", rows.assign(prediction=rows["tags"]), "tags", 3)
+    damaged = rows.assign(prediction=[np.array([1, 0]), np.array(guess, int)])
+    with pytest.raises(BadInput, match=rf"id 'b' has {len(guess)} predictions, and must have 2"):
+        check_answers(tmp_path / "p", damaged, "tags", 3)
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+@pytest.mark.parametrize("loader, ending", [("roles", "txt"), ("tags", "conll"), ("tags", "jsonl")])
+def test_an_empty_file_of_sentences_is_refused_and_not_made_of_train(tmp_path, split, loader, ending):
+    texts = {"txt": ROLES, "conll": THREE, "jsonl": dict.fromkeys(THREE, many(4))}[ending] | {split: "\n"}
+    refused(written(tmp_path, texts, ending), f"{split}.{ending} has no sentences", loader=loader)
 
 
 def test_types_that_train_lacks_may_be_allowed(tmp_path):

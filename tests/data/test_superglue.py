@@ -108,6 +108,58 @@ def test_an_example_of_another_form_is_named_with_its_line(tmp_path, loader):
     refused({"train": path}, "a.jsonl: line 1 is no example of", loader, loader=loader)
 
 
+@pytest.mark.parametrize(
+    "loader, example, where, value, words",
+    [
+        ("wic", WIC, ["word"], None, "word must be a text, not null"),
+        ("wic", WIC, ["idx"], None, "idx must be a whole number or a text, not null"),
+        ("wsc", WSC, ["text"], None, "text must be a text, not null"),
+        ("wsc", WSC, ["target", "span1_text"], 3, "span1_text must be a text, not 3"),
+        ("copa", COPA, ["premise"], None, "premise must be a text, not null"),
+        ("copa", COPA, ["choice2"], None, "choice2 must be a text, not null"),
+        ("copa", COPA, ["label"], -1, "label must be 0 or 1, not -1"),
+        ("copa", COPA, ["label"], True, "label must be 0 or 1, not True"),
+        ("multirc", MULTIRC, ["passage", "text"], None, "text must be a text, not null"),
+        ("multirc", MULTIRC, ["passage", "questions", 0, "question"], None, "question must be a text"),
+        ("multirc", MULTIRC, ["passage", "questions", 0, "answers", 1, "text"], None, "text must be a text"),
+        ("record", RECORD, ["passage", "entities", 0, "end"], 99, "the entity 0-99 is not in the passage"),
+        ("record", RECORD, ["passage", "entities", 0, "start"], -3, "whole numbers from 0 to 29"),
+        ("record", RECORD, ["passage", "entities", 0, "start"], 0.0, "whole numbers from 0 to 29"),
+        ("record", RECORD, ["passage", "entities"], [], "entities is empty; it needs at least one"),
+        ("record", RECORD, ["qas", 0, "query"], "Bo left", "query must have @placeholder"),
+        ("record", RECORD, ["qas", 0, "answers", 0, "text"], "Cy", "the answer 'Cy' is no entity"),
+        ("record", RECORD, ["qas", 0, "answers", 0, "text"], 7, "text must be a text, not 7"),
+        ("record", RECORD, ["qas", 0, "answers"], [], "it needs at least one"),
+    ],
+)
+def test_values_that_would_be_guessed_are_refused_with_line_and_key(
+    tmp_path, loader, example, where, value, words
+):
+    wrong = json.loads(json.dumps(example))
+    inner = wrong
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    path = lines(tmp_path / "a.jsonl", example, wrong)
+    refused({"train": path}, "a.jsonl: line 2: ", words, loader=loader)
+
+
+@pytest.mark.parametrize(
+    "loader, example, empty",
+    [
+        ("wic", WIC, []),
+        ("multirc", MULTIRC, []),
+        ("multirc", MULTIRC, [{**MULTIRC, "passage": {"text": "a", "questions": []}}]),
+        ("record", RECORD, [{**RECORD, "qas": []}]),
+    ],
+)
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_an_empty_file_is_refused_and_not_made_of_train(tmp_path, loader, example, empty, split):
+    paths = {name: lines(tmp_path / f"{name}.jsonl", example) for name in ("train", "dev", "test")}
+    lines(paths[split], *empty)
+    refused(paths, f"{split}.jsonl has no examples of {loader}; it needs at least one", loader=loader)
+
+
 def squad(path, *articles, title="title"):
     """A file of articles, each a list of (passage, [(question, answer text or None)])."""
     made = []
@@ -116,7 +168,7 @@ def squad(path, *articles, title="title"):
         for place, (passage, asked) in enumerate(paragraphs):
             qas = []
             for n, (question, text) in enumerate(asked):
-                answers = [] if text is None else [{"text": text, "answer_start": passage.find(text)}]
+                answers = [] if text is None else [{"text": text, "answer_start": max(0, passage.find(text))}]
                 qas.append({"id": f"{number}-{place}-{n}", "question": question, "answers": answers})
             found.append({"context": passage, "qas": qas})
         made.append({title: f"article {number}", "paragraphs": found})
@@ -172,6 +224,42 @@ def test_answers_that_are_not_in_their_place_and_files_of_another_form_are_refus
     )
 
 
+@pytest.mark.parametrize(
+    "where, key, value, words",
+    [
+        ("answer", "answer_start", -15, "question q1: answers > answer_start must be a whole number from 0"),
+        ("answer", "answer_start", 0.0, "answer_start must be a whole number from 0"),
+        ("answer", "answer_start", False, "answer_start must be a whole number from 0"),
+        ("answer", "text", 7, "question q1: answers > text must be a text that is not blank"),
+        ("answer", "text", " ", "answers > text must be a text that is not blank"),
+        ("asked", "is_impossible", "false", "question q1: is_impossible must be true or false"),
+        ("asked", "is_impossible", None, "is_impossible must be true or false"),
+        ("asked", "id", None, "question of article 1 with id None: id must be a text that is not blank"),
+        ("asked", "id", " ", "id must be a text that is not blank, or a whole number"),
+        ("asked", "question", None, "question q1: question must be a text"),
+        ("paragraph", "context", None, "question q1: context must be a text"),
+        ("paragraph", "context", 3, "question q1: context must be a text"),
+        ("article", "title", ["a"], "question q1: title must be a text"),
+        ("article", "paragraphs", [], "a.json has no questions"),
+    ],
+)
+def test_squad_values_of_another_kind_are_refused_with_their_question_and_key(
+    tmp_path, where, key, value, words
+):
+    answer = {"text": "Bo", "answer_start": 0}
+    asked = {"id": "q1", "question": "who", "answers": [answer]}
+    paragraph = {"context": "Bo lives here.", "qas": [asked]}
+    article = {"title": "t", "paragraphs": [paragraph]}
+    {"answer": answer, "asked": asked, "paragraph": paragraph, "article": article}[where][key] = value
+    (tmp_path / "a.json").write_text(json.dumps({"data": [article]}), "utf-8")
+    refused({"train": tmp_path / "a.json"}, "a.json", words, loader="squad", unanswerable=True)
+
+
+def test_a_squad_file_without_articles_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"data": []}', "utf-8")
+    refused({"all": tmp_path / "a.json"}, "a.json has no questions", loader="squad")
+
+
 def test_dev_may_be_the_test_file_and_ids_then_say_the_split(tmp_path):
     train, test = (
         squad(tmp_path / "a.json", *articles(none="Bo")),
@@ -225,6 +313,28 @@ def test_own_rows_with_a_group_are_split_by_it_and_need_two_classes(tmp_path):
         "has groups and 3 classes",
         columns=columns,
     )
+
+
+def test_a_group_whose_rows_lie_in_two_splits_is_refused(tmp_path):
+    paths = {}
+    for split in ("train", "dev", "test"):
+        rows = [
+            {
+                "q": "shared" if n == 0 and split != "dev" else f"{split}-{n}",
+                "text": f"{split} {n} {k}",
+                "label": k,
+            }
+            for n in range(3)
+            for k in range(2)
+        ]
+        paths[split] = lines(tmp_path / f"{split}.jsonl", *rows)
+    columns = {"group": "q", "text": "text", "label": "label"}
+    words = (
+        "4 rows are of groups that lie in several splits: 'shared'",
+        "train.jsonl:1",
+        "must be in one split",
+    )
+    refused(paths, *words, columns=columns)
 
 
 def test_cuts_that_would_break_a_question_are_refused(tmp_path):

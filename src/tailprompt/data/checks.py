@@ -88,6 +88,18 @@ def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "de
         raise BadInput(f"'{name}': the split {known(empty)} has no rows; {some}")
 
 
+def groups(table: pd.DataFrame, name: str) -> None:
+    """All rows of a group, which are scored together, lie in one split."""
+    apart = table.groupby(GROUP)["split"].transform("nunique") > 1
+    where = few([f"'{group}'" for group in sorted(set(table.loc[apart, GROUP]))])
+    refuse(
+        table,
+        apart,
+        f"'{name}': {{n}} rows are of groups that lie in several splits: {where} ({{places}}); all rows of a "
+        "group must be in one split, and groups of different splits need different names",
+    )
+
+
 def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trained: str = "train") -> None:
     """Every label is a class, and every dev or test label occurs in the split `trained`.
 

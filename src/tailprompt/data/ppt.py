@@ -21,7 +21,10 @@ def load_trees(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """The Stanford Sentiment Treebank: a parse tree a line, with the label at its root."""
     rows = []
     for split, path in paths.items():
-        for number, line in enumerate(decoded(path).splitlines(), 1):
+        lines = decoded(path).splitlines()
+        if not lines:
+            raise BadInput(f"{path} has no trees; it needs at least one line as (3 (2 It) (4 works))")
+        for number, line in enumerate(lines, 1):
             words = [BRACKETS.get(word, word) for _, word in LEAF.findall(line)]
             if not words or not re.match(r"\(\d ", line):
                 raise BadInput(f"{path}: line {number} is no tree as (3 (2 It) (4 works))")
@@ -66,6 +69,7 @@ def load_c3(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """C3: JSON lists of [texts, questions, id]; a file's key is its split and -m or -d (mixed, dialogue)."""
     rows = []
     for key, path in paths.items():
+        before = len(rows)
         for number, (texts, asked, _) in enumerate(documents(path), 1):
             for each in asked:
                 options, right = each["choice"], each["answer"]
@@ -74,6 +78,8 @@ def load_c3(paths: dict[str, Path], row: dict) -> pd.DataFrame:
                 )
                 text, place = "\n".join(texts), f"{path.name}:{number}"
                 rows.append((key.partition("-")[0], text, each["question"], options, letter, place))
+        if len(rows) == before:
+            raise BadInput(f"{path} has no questions; it needs at least one")
     return pd.DataFrame(rows, columns=[SPLIT, TEXT, PAIR, CHOICES, LABEL, PLACE])
 
 

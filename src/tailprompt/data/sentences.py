@@ -37,7 +37,8 @@ def load_tags(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     for name, path in paths.items():
         is_json = re.search(r"\.jsonl?$", path.name.removesuffix(".xz"), re.I)
         encoding = row.get("encoding", "utf-8-sig")
-        found = (objects if is_json else lines)(path, encoding, columns)
+        used = {key: at for key, at in columns.items() if key != SPLIT or name == "all"}
+        found = (objects if is_json else lines)(path, encoding, used)
         if not found:
             raise BadInput(f"{path} has no sentences")
         part = pd.DataFrame(found)
@@ -110,10 +111,23 @@ def sentence(value: dict, columns: dict, place: str) -> dict:
         if wrong := [tag for tag in tags if not (isinstance(tag, str) and TAG.fullmatch(tag))]:
             raise BadInput(f"{place} has tags that are none, {few(wrong)}; known: {KINDS}")
         found = entities(tags)
+        if marked is not None and listed(marked, words, None, place) != found:
+            raise BadInput(
+                f"{place} has tags and entities that differ; both must mark the same, or leave one"
+            )
     else:
         found = listed(marked, words, offsets, place)
-    named = {key: str(value[columns[key]]) for key in (ID, SPLIT) if columns.get(key) in value}
+    named = {key: text_under(value, columns[key], key, place) for key in (ID, SPLIT) if columns.get(key)}
     return {WORDS: words, ENTITIES: found, PLACE: place, **named}
+
+
+def text_under(value: dict, name: str, key: str, place: str) -> str:
+    """The id or split under the key that the row's columns name; raises BadInput if a sentence has none."""
+    found = value.get(name)
+    if type(found) not in (str, int) or not str(found).strip():
+        kind = "needs a text or a whole number that is not blank"
+        raise BadInput(f"{place} {kind} under '{name}' (columns: {key}); it has {known(value)}")
+    return str(found)
 
 
 def listed(marked, words: list[str], offsets: list[int] | None, place: str) -> list[Entity]:
@@ -123,9 +137,15 @@ def listed(marked, words: list[str], offsets: list[int] | None, place: str) -> l
     is outside, overlaps another, or begins or ends within a word.
     """
     try:
-        found = [(int(e["start"]), int(e["end"]), str(e["type" if "type" in e else "label"])) for e in marked]
-    except (TypeError, KeyError, ValueError):
+        found = [(e["start"], e["end"], e["type" if "type" in e else "label"]) for e in marked]
+    except (TypeError, KeyError):
         raise BadInput(f"{place} has no tags for its words, nor entities with start, end and type") from None
+    for start, end, kind in found:
+        if not (type(start) is type(end) is int and isinstance(kind, str)):
+            raise BadInput(
+                f"{place}: an entity has start {start!r}, end {end!r} and type {kind!r}; start and end must "
+                "be whole numbers, and type a text"
+            )
     if offsets is not None:
         starts = {start: number for number, start in enumerate(offsets)}
         ends = {start + len(word): n for n, (start, word) in enumerate(zip(offsets, words, strict=True), 1)}
@@ -172,6 +192,8 @@ def load_roles(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     parts = []
     for split, path in paths.items():
         kept = [(n, line) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+        if not kept:
+            raise BadInput(f"{path} has no sentences; it needs at least one line, `verb words ||| tags`")
         read = [(n, *map(str.split, line.partition("|||")[::2])) for n, line in kept]
         wrong = [n for n, words, tags in read if not fits(words, tags)]
         refuse(path, wrong, f"are not `verb words ||| tags` with a tag for each word ({KINDS})")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.checks import refuse
+from tailprompt.data.checks import invisible, refuse
 from tailprompt.data.columns import ANSWERS, ID, LABEL, PAIR, SPLIT, STARTS, TEXT, TOGETHER
 from tailprompt.data.readers import PLACE, decoded, parsed
 from tailprompt.errors import BadInput
@@ -32,47 +32,84 @@ def load_squad(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     return table
 
 
-def questions(path: Path) -> Iterator[dict]:
-    """The questions of a file; raises BadInput where it has another form."""
-    found = parsed(decoded(path), path, 1)
-    number = -1
+def questions(path: Path) -> list[dict]:
+    """The questions of a file; raises BadInput where it has another form, or none."""
+    found, made = parsed(decoded(path), path, 1), []
+    where = ""
     try:
-        for number, article in enumerate(found["data"]):  # noqa: B007, the message names it
-            for paragraph in article["paragraphs"]:
-                for asked in paragraph["qas"]:
-                    yield question(asked, paragraph["context"], article.get("title", f"article {number + 1}"))
+        for number, article in enumerate(found["data"], 1):
+            where = f" in article {number}"
+            title = article.get("title", f"article {number}")
+            for asked, passage in in_article(article):
+                made.append(question(asked, passage, title, f"{path}: {named(asked, number)}"))
     except (KeyError, TypeError, AttributeError) as error:
-        where = "" if number < 0 else f" in article {number + 1}"
         raise BadInput(
             f"{path} is not in the form of SQuAD, data > paragraphs > context and qas > id, question, "
             f"answers > text and answer_start ({type(error).__name__}: {error}{where})"
         ) from None
+    if not made:
+        raise BadInput(f"{path} has no questions; data > paragraphs > qas needs at least one")
+    return made
 
 
-def question(asked: dict, passage: str, title: str) -> dict:
-    """One question as a row; different answers that start at one place are one each."""
+def in_article(article: dict) -> Iterator[tuple[dict, str]]:
+    """Each question of an article with its passage."""
+    for paragraph in article["paragraphs"]:
+        for asked in paragraph["qas"]:
+            yield asked, paragraph["context"]
+
+
+def named(asked: dict, article: int) -> str:
+    """How messages name a question: its id, or its article where it has none that can be read."""
+    key = asked["id"]
+    if not (type(key) is int or filled(key)):
+        key = f"of article {article} with id {key!r}"
+    return f"question {key}"
+
+
+def question(asked: dict, passage: str, title: str, place: str) -> dict:
+    """One question as a row; different answers that start at one place are one each.
+
+    Raises BadInput, which begins with `place`, for a value of another kind than SQuAD has.
+    """
     none = asked.get("is_impossible", not asked["answers"])
     answers = [] if none else [(each["text"], each["answer_start"]) for each in asked["answers"]]
+    key, texts = asked["id"], {"question": asked["question"], "context": passage, "title": title}
+    wanted = {
+        "id must be a text that is not blank, or a whole number": type(key) is int or filled(key),
+        "is_impossible must be true or false": type(none) is bool,
+        **{f"{name} must be a text": isinstance(text, str) for name, text in texts.items()},
+        "answers > text must be a text that is not blank": all(filled(text) for text, _ in answers),
+        "answers > answer_start must be a whole number from 0": all(
+            type(start) is int and start >= 0 for _, start in answers
+        ),
+    }
+    if wrong := [what for what, fits in wanted.items() if not fits]:
+        raise BadInput(f"{place}: {wrong[0]}")
     return {
-        ID: asked["id"],
+        ID: key,
         TEXT: asked["question"].strip(),
         PAIR: passage,
         ANSWERS: [text for text, _ in answers],
         STARTS: [start for _, start in answers],
         LABEL: CLASSES[not answers],
         TOGETHER: title,
-        PLACE: f"question {asked['id']}",
+        PLACE: f"question {key}",
     }
+
+
+def filled(value) -> bool:
+    """Whether a value of JSON is a text that shows something."""
+    return isinstance(value, str) and not invisible(value)
 
 
 def check(table: pd.DataFrame, row: dict) -> None:
     """Raise BadInput for an answer that its passage does not have in its place, or a question without one."""
     name = row["name"]
     misplaced = [
-        any(type(start) is not int or passage[start : start + len(text)] != text or not text
-            for text, start in zip(texts, starts, strict=True))
+        any(passage[start : start + len(text)] != text for text, start in zip(texts, starts, strict=True))
         for passage, texts, starts in zip(table[PAIR], table[ANSWERS], table[STARTS], strict=True)
-    ]  # fmt: skip
+    ]
     refuse(
         table,
         pd.Series(misplaced, index=table.index),

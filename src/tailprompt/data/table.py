@@ -132,6 +132,8 @@ def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) ->
     checks.ids(table, name)
     checks.splits(table, name, needed=("test",) if shifted else needed(row))
     checks.labels(table, classes, name, source, trained="test" if shifted else "train")
+    if GROUP in table:
+        checks.groups(table, name)
     table["label"] = table["label"].map({label: c for c, label in enumerate(classes)}).astype("int64")
     return shortened(table[[column for column in COLUMNS if column in table]], row, len(classes))
 

@@ -36,12 +36,13 @@ def frequency(table: pd.DataFrame) -> Counter:
 def types_of(table: pd.DataFrame, row: dict) -> list[str]:
     """The types of entities, the most frequent in train first.
 
-    Raises BadInput if there is none, if two differ in blanks or case only, or if train lacks one; with
-    `absent_classes` in the data set's row train may.
+    Raises BadInput if train or dev has none, if two differ in blanks or case only, or if train lacks one;
+    with `absent_classes` in the data set's row train may.
     """
     name, found = row["name"], frequency(table[table["split"] == "train"])
-    if not found:
-        raise BadInput(f"'{name}': no word of train is in an entity; tags other than O mark them")
+    for split in [each for each in ("train", "dev") if (table["split"] == each).any()]:
+        if not frequency(table[table["split"] == split]):
+            raise BadInput(f"'{name}': no word of {split} is in an entity; tags other than O mark them")
     every = frequency(table)
     if rarer := checks.respelled(pd.Series([kind for *_, kind in table[ENTITIES].explode().dropna()])):
         raise BadInput(f"'{name}': the types {known(rarer)} differ from others in blanks or case only")

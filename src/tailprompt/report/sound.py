@@ -33,12 +33,18 @@ def check_answers(
 ) -> None:
     """Raise BadInput unless predictions are ids below `outputs` where the data's labels are ids.
 
-    gold: the column of the labels, which are an id or a list of ids; answers in words are not looked at.
+    gold: the column of the labels, which are an id or a list of ids, of which predictions then have as many;
+    answers in words are not looked at.
     """
     if answered not in rows or not of_ids(rows[gold]):
         return
     if not of_ids(rows[answered]) or (rows[gold].dtype == object) != (rows[answered].dtype == object):
         raise BadInput(f"{file}: its column {answered} does not hold ids of classes, as {gold} does")
+    if rows[gold].dtype == object:
+        odd = rows[answered].map(len) != rows[gold].map(len)
+        if odd.any():
+            guess, tags, where = rows.loc[odd, [answered, gold, "id"]].iloc[0]
+            raise BadInput(f"{file}: id '{where}' has {len(guess)} predictions, and must have {len(tags)}")
     ids = flat(rows[answered])
     if odd := sorted({*ids[(ids < 0) | (ids >= outputs)].tolist()}):
         raise BadInput(f"{file}: predicts {odd[0]}, which is no class; ids go from 0 to {outputs - 1}")
