@@ -16,6 +16,7 @@ class Features:
     lengths: tokens of the examples that the vectors are of, so that batches are those of the examples.
     """
 
+    unit = "example"
     vectors: Float[Tensor, "examples width"] | Float[Tensor, "examples views width"]
     labels: Int[Tensor, " examples"]
     lengths: Int[Tensor, " examples"]

@@ -44,6 +44,7 @@ IN_MEMORY = 2**30  # bytes of a split that may be held in memory on a CPU
 class Images:
     """The images of a split, with the interface of `texts.Examples`."""
 
+    unit = "example"
     file: UInt8[np.ndarray, "stored side side 3"]
     rows: Int[np.ndarray, " images"]  # of the file
     labels: Int[Tensor, " images"]

@@ -86,14 +86,14 @@ def cut(
 
 def counted(examples: Split, there: Rows) -> Int[Tensor, ""] | None:
     """How many tokens of these examples are labelled, on the device; None where examples are."""
-    if getattr(examples, "unit", "example") != "token":
+    if examples.unit != "token":
         return None
     return (examples.labels[there] >= 0).sum()
 
 
 def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
     """A batch for the loss: inputs, labels, the branch that it is of, and what divides its losses."""
-    if getattr(examples, "unit", "example") != "token":
+    if examples.unit != "token":
         return (*examples.made(*staged, width=width), branch, None)
     *staged, count = staged
     return (*examples.made(*staged, width=width), branch, count)
@@ -158,7 +158,7 @@ def predict(
     order = torch.argsort(examples.lengths, descending=True, stable=True)
     batches = order.split(sizes(examples.lengths[order].tolist(), tokens))
     widths = [examples.width(rows) for rows in batches]
-    longest = 0 if getattr(examples, "unit", "example") == "example" else max(widths, default=0)
+    longest = 0 if examples.unit == "example" else max(widths, default=0)
     there = [at for (at,) in on_device([[rows] for rows in batches], examples.labels.device)]
 
     def outputs(there: Sequence[Tensor]) -> Tensor:
