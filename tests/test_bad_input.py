@@ -135,7 +135,7 @@ def written_predictions(path):
     """Write the predictions of 5,000 examples."""
     logits, labels = torch.randn(5000, 4), torch.zeros(5000, dtype=torch.long)
     split = SimpleNamespace(labels=labels, names=[f"row-{i}" for i in range(5000)])
-    write_predictions(path, {"test": logits}, {"test": split}, None, CLASSIFICATION)
+    write_predictions(path, {"test": logits}, {"test": split}, None, CLASSIFICATION, None)
 
 
 def trained(*options, point="a/b/c/d/1", asked="asked.json"):

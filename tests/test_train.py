@@ -74,7 +74,7 @@ def test_predictions_are_the_argmax_of_the_scores_for_dev_and_test_in_order(made
     assert all(kept[key].tolist() == rows[key].tolist() for key in ("id", "split", "label"))
     assert (kept.prediction == kept[[0, 1, 2]].to_numpy().argmax(1)).all()
     dev = kept[kept.split == "dev"]
-    assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made)["classes"])(
+    assert about(made)["dev"] == scorer_of(CLASSIFICATION, about(made))(
         torch.tensor(dev[[0, 1, 2]].to_numpy()), Given(dev.label.to_numpy(), ())
     )
 
@@ -249,7 +249,7 @@ def test_tau_is_the_best_on_dev_and_the_smallest_of_equals():
 
     model = Model(torch.nn.Identity(), Head())
     logits, labels = torch.tensor([[4.0, 2.0], [4.0, 0.5], [4.0, 3.0]]), np.array([1, 0, 1])
-    scorer = scorer_of(CLASSIFICATION, ["a", "b"])
+    scorer = scorer_of(CLASSIFICATION, {"classes": ["a", "b"]})
     run = run_of(toy.settings("", tau=[0.0, 1.0, 1.2], select="f1"))
     assert choose_tau(model, logits, Given(labels, ()), run, scorer) == 1.0
     run = run_of(toy.settings("", tau=[0.0, 0.1], select="accuracy"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pandas as pd
 import pytest
 import toy
@@ -12,6 +15,7 @@ from tailprompt.data import table as data
 from tailprompt.files import write_json
 from tailprompt.score import scores_of
 from tailprompt.tasks.registry import told
+from tailprompt.tasks.texts import overlap
 
 PASSAGES = {"train": 10, "dev": 5, "test": 6}
 
@@ -23,7 +27,7 @@ def questions():
         for n in range(number):
             place, kind = ["the river", "a hill", "the old town"][n % 3], n % 5 == 4
             before = "many people came there and went away again " * (n % 4)
-            passage = f"{before}they live near {place} now"
+            passage = f"{before}they live near {place} now in {split} {n}"
             start = passage.index(place)
             answers, starts = ([], []) if kind else ([place], [start])
             row = {"id": f"{split}-{n}", "split": split, "label": int(kind), "text": "where do they live"}
@@ -65,8 +69,13 @@ def trained(root, table, classes, **changes):
     row = {"title": "Toy", "language": "en", "threshold": None}
     about = report.describe(table, classes, row, dataset="toy", task=told(table), sources={})
     write_json(path.with_suffix(".json"), about)
+    return answered(root, **changes), path.with_suffix(".json")
+
+
+def answered(root, **changes):
+    """The folder of one more run on the data there."""
     kept = {"keep": True} if changes.get("tuner", "full") in ("full", "frozen") else {}
-    return toy.run(root, "", **kept, **changes), path.with_suffix(".json")
+    return toy.run(root, "", **kept, **changes)
 
 
 def of(found, metric, split="test", group="all"):
@@ -92,6 +101,35 @@ def test_a_run_on_passages_writes_an_answer_a_question_and_is_scored(answering):
     found = scores_of(folder, about)
     assert 0 <= of(found, "exact") <= of(found, "f1") <= 1
     assert {"class:answerable", "class:unanswerable"} <= {*found[found.metric == "f1"].group}
+
+
+def test_dev_chooses_the_threshold_of_no_answer_and_test_and_predict_take_it(answering):
+    folder, report_file = answering
+    about, written = (
+        json.loads((folder / "run.json").read_text()),
+        pd.read_parquet(folder / "predictions.parquet"),
+    )
+    assert about["settings"]["null_threshold"] is None
+    assert ((written["none"] > about["threshold"]) == (written["start"] < 0)).all()
+    dev = written[written.split == "dev"]
+    assert about["threshold"] in [*dev["none"]] or about["threshold"] < dev["none"].min()
+    assert about["dev"]["f1"] == pytest.approx(np.mean(list(map(overlap, dev.prediction, dev.answers))))
+    given = answered(report_file.parents[1], **WINDOWS, null_threshold=0.5, seed=2)
+    assert json.loads((given / "run.json").read_text())["threshold"] == 0.5
+    written = pd.read_parquet(given / "predictions.parquet")
+    assert ((written["none"] > 0.5) == (written["start"] < 0)).all()
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["dev", "test"])
+def test_the_split_that_selects_is_test_where_dev_has_its_rows(tmp_path, same):
+    table = questions()
+    if same:
+        test = table[table.split == "test"]
+        dev = test.assign(split="dev", id=[f"dev-{n}" for n in range(len(test))])
+        table = pd.concat([table[table.split == "train"], dev, test], ignore_index=True)
+    folder, _ = trained(tmp_path, table, ["answerable", "unanswerable"], **WINDOWS)
+    told = json.loads((folder / "run.json").read_text())
+    assert told["selection_split"] == ("test" if same else "dev")
 
 
 def test_predict_writes_the_answers_that_the_run_gave_and_where_they_stand(answering, tmp_path):

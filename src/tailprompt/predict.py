@@ -75,7 +75,7 @@ def apply(
         rows = table.iloc[at : at + CHUNK]
         examples = view(rows)
         logits = predict(model, examples, precision=told.precision)
-        yield rows, rescaled(model, logits, about["tau"]), given(examples)
+        yield rows, rescaled(model, logits, about["tau"]), given(examples, about.get("threshold"))
 
 
 def record(run: Path) -> dict:

@@ -62,7 +62,7 @@ from tailprompt.training.precision import computed_in
 from tailprompt.training.provenance import costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.repeats import with_vectors
-from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
+from tailprompt.training.selection import check_dev, chosen_threshold, dev_scores, predicted, scorer_of
 
 
 def train(
@@ -101,7 +101,7 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
-    scorer = scorer_of(task, prepared.classes)
+    scorer = scorer_of(task, prepared.report)
     seen = with_vectors(model, splits, run)
     progress = fit_model(
         model,
@@ -116,8 +116,9 @@ def train(
         label=f"{point.dataset} {point.method} {point.seed}",
     )
     logits, tau = predicted(model, seen, run, scorer)
+    threshold = chosen_threshold(task, logits, splits, start)
     prompts = chosen_prompts(model, splits, run)
-    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
+    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task, threshold)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
@@ -125,7 +126,8 @@ def train(
     about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
-    about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
+    dev, chosen = dev_scores(logits, splits, scorer), {"tau": tau, "threshold": threshold, "start": start}
+    about |= about_training(progress, run, prepared, dev, **chosen)
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
     about |= {"computed_in": computed_in(device, run.precision)} | surroundings(device)
     write_json(folder / "run.json", about)

@@ -162,10 +162,10 @@ def test_every_token_of_a_passage_is_in_a_window_and_neighbours_share_the_stride
     assert int(ours.lengths.max()) == 48
 
 
-def test_new_questions_have_no_answers_and_a_data_set_without_empty_ones_no_threshold(tokenizer):
+def test_new_questions_have_no_answers_and_of_a_data_set_without_empty_ones_there_always_is_one(tokenizer):
     rows = table()[["id", "text", "pair"]]
     ours = encoded(rows, tokenizer, unanswerable=False)
-    assert not ours.labels.any() and ours.aligned.threshold is None
+    assert not ours.labels.any() and not ours.aligned.unanswerable
     assert [len(each) for each in ours.aligned.answers] == [0] * len(rows)
 
 

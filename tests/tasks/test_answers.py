@@ -3,6 +3,7 @@
 import random
 import re
 import string
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -187,8 +188,13 @@ def test_of_equal_picks_the_first_is_taken_and_it_scores_what_its_text_does():
 PASSAGE = "Ada wrote the first program"
 
 
-def aligned(windows, *, passages=(PASSAGE,), answers=((),), n_best=20, longest=30, threshold=0.0):
-    """What input keeps: of each window the place of its first word and the numbers of its words."""
+def aligned(
+    windows, *, passages=(PASSAGE,), answers=((),), n_best=20, longest=30, threshold=0.0, chosen=False
+):
+    """What input keeps: of each window the place of its first word and the numbers of its words.
+
+    threshold: None where there always is an answer. chosen: whether dev chooses it instead.
+    """
     places = [(match.start(), match.end()) for match in re.finditer(r"\S+", PASSAGE)]
 
     def characters(window):
@@ -198,7 +204,8 @@ def aligned(windows, *, passages=(PASSAGE,), answers=((),), n_best=20, longest=3
     return SimpleNamespace(
         n_best=n_best,
         longest=longest,
-        threshold=threshold,
+        threshold=None if chosen else threshold,
+        unanswerable=chosen or threshold is not None,
         passages=passages,
         answers=answers,
         characters=characters,
@@ -269,6 +276,62 @@ def test_an_answer_comes_from_any_window_of_its_row_alone():
 def test_a_passage_without_words_in_a_window_has_no_answer():
     made = answered(logits({}, tokens=4), aligned([(3, [])], threshold=None))
     assert made["prediction"] == [""] and made["start"].tolist() == [-1]
+
+
+def best_threshold(differences, gains):
+    """`find_best_thresh` of SQuAD 2.0's script: questions are answered one after the other, the surest first.
+
+    gains: by how much answering a question scores more than not.
+    """
+    score = best = 0.0
+    threshold = -np.inf
+    for difference, gain in sorted(zip(differences, gains, strict=True)):
+        score += gain
+        if score > best:
+            best, threshold = score, difference
+    return threshold, best
+
+
+def test_the_threshold_is_the_best_of_the_official_search_on_300_random_devs():
+    draw, seen = np.random.default_rng(7), set()
+    for _ in range(300):
+        number = int(draw.integers(1, 9))
+        golds = [[["the first"], [], ["Ada"]][kind] for kind in draw.integers(0, 3, number)]
+        windows = [(3, [0, 1, 2, 3, 4])] * number
+        how = aligned(windows, passages=(PASSAGE,) * number, answers=golds, chosen=True)
+        given = Given(np.zeros((number, 2)), [f"q{n}" for n in range(number)], how)
+        values = draw.normal(0, 3, (number, 9, 2))
+        threshold = SPANS.threshold(values, given)
+        plain = SPANS.predicted(values, replace(given, threshold=np.inf))
+        gains = [
+            overlap(text, gold) - overlap("", gold)
+            for text, gold in zip(plain["prediction"], golds, strict=True)
+        ]
+        theirs, best = best_threshold(plain["none"], gains)
+        assert threshold == pytest.approx(theirs) if np.isfinite(theirs) else threshold < min(plain["none"])
+        made = SPANS.predicted(values, given)
+        found = sum(overlap(*each) for each in zip(made["prediction"], golds, strict=True))
+        assert found == pytest.approx(best + sum(overlap("", gold) for gold in golds))
+        seen.add(np.sign(theirs))
+    assert seen == {-1, 1}
+
+
+def test_questions_that_differ_equally_are_decided_together():
+    how = aligned([(3, [0, 1, 2, 3, 4])] * 3, passages=(PASSAGE,) * 3, answers=[["Ada"], [], []], chosen=True)
+    values = logits(*[{0: (2, 2), 3: (1, 1)}] * 3, tokens=9)
+    given = Given(np.zeros((3, 2)), ("a", "b", "c"), how)
+    assert SPANS.threshold(values, given) < 2 and SPANS.predicted(values, given)["prediction"] == [""] * 3
+
+
+def test_other_rows_are_decided_by_the_threshold_that_dev_chose_and_not_by_their_own_answers():
+    windows, values = [(3, [0, 1, 2, 3, 4])], logits({0: (2, 2), 3: (1, 1)}, tokens=9)
+    for answers in ([["Ada"]], [[]]):
+        how = aligned(windows, answers=answers, chosen=True)
+        given = Given(np.zeros((1, 2)), ("a",), how)
+        for threshold, text in ((2.0, "Ada"), (1.9, "")):
+            decided = replace(given, threshold=threshold)
+            assert SPANS.predicted(values, decided)["prediction"] == [text]
+            assert SPANS.threshold(values, decided) == threshold
 
 
 def test_scores_are_means_over_questions_with_and_without_an_answer():

@@ -74,7 +74,9 @@ def test_what_training_watches_is_scikit_learns_to_the_last_bit():
             gold = random.zipf(1.5, 60).clip(max=classes) - 1
             wrong = random.integers(0, classes + 1, 60)  # the last column is no class
             predicted = np.where(random.random(60) < 0.5, gold, wrong)
-            found = watched(CLASSIFICATION, logits(predicted, classes + 1), Given(gold, ()), range(classes))
+            found = watched(
+                CLASSIFICATION, logits(predicted, classes + 1), Given(gold, ()), {"classes": range(classes)}
+            )
             assert found == before(gold, predicted)
 
 
@@ -84,7 +86,10 @@ def test_the_best_step_is_the_same_also_among_ties():
         gold = random.integers(0, 12, 25)
         tries = [np.where(random.random(25) < 0.8, gold, random.integers(0, 12, 25)) for _ in range(20)]
         tries += [tries[place] for place in random.integers(0, 20, 10)]
-        ours = [watched(CLASSIFICATION, logits(guess, 12), Given(gold, ()), range(12)) for guess in tries]
+        ours = [
+            watched(CLASSIFICATION, logits(guess, 12), Given(gold, ()), {"classes": range(12)})
+            for guess in tries
+        ]
         theirs = [before(gold, guess) for guess in tries]
         for metric in ("accuracy", "f1"):
             assert np.argmax([one[metric] for one in ours]) == np.argmax([one[metric] for one in theirs])

@@ -143,7 +143,7 @@ def test_windows_of_a_sentence_are_joined_and_only_first_pieces_count():
     assert [list(tags) for tags in made["tags"]] == [[1, 2, 0], [3]]
     assert [list(tags) for tags in made["prediction"]] == [[1, 0, 0], [3]]
     assert made["prediction"][0].dtype == np.int16
-    assert watched(TAGGING, one_hot(best), given, TYPES) == {"f1": pytest.approx(0.5)}
+    assert watched(TAGGING, one_hot(best), given, {"classes": TYPES}) == {"f1": pytest.approx(0.5)}
 
 
 def test_predict_shows_entities_with_their_characters():

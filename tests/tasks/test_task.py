@@ -67,7 +67,7 @@ TAGGING = Task(
     told_by="tags",
     gold="tags",
     metrics=("precision", "recall", "f1"),
-    watched=("f1",),
+    watched=lambda report: ("f1",),
     shown_as=("tags",),
     reads=lambda report: (["tags", "prediction"], []),
     added=added,
@@ -161,7 +161,7 @@ def test_a_metric_that_a_task_lacks_is_refused_with_those_it_has(tagging, tmp_pa
 def test_training_watches_what_the_task_says_and_tokens_without_a_label_are_none():
     labels = np.array([[1, 1, -100], [0, 2, 2]])
     logits = np.eye(3)[[[1, 1, 2], [0, 2, 0]]]
-    found = watched(TAGGING, logits, Given(labels, ()), TYPES)
+    found = watched(TAGGING, logits, Given(labels, ()), {"classes": TYPES})
     assert found == {"f1": 0.5}  # one of two gold, one of two predicted
 
 
@@ -190,7 +190,7 @@ def test_the_tables_columns_tell_the_task_and_records_before_tasks_had_names_are
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 def test_what_a_task_says_of_itself_agrees(task):
-    assert set(task.watched) <= set(task.metrics) <= set(metrics.METRICS)
+    assert set(task.watched({"classes": [], "roles": True})) <= set(task.metrics) <= set(metrics.METRICS)
     if task.unit == "span":  # its logits are of tokens in passages: test_answers has some
         return
     question = pd.DataFrame({"group": ["q"] * 3, "option": list("xyz"), "answers": [["y"]] * 3})

@@ -87,7 +87,9 @@ class Windows:
     stride: int = key(128, "tokens of a passage that two windows share", minimum=0)
     n_best: int = key(20, "first and last tokens of a window that are combined to answers", minimum=1)
     longest_answer: int = key(30, "most tokens of an answer", minimum=1)
-    null_threshold: float = key(
-        0.0, "by how much the logits of no answer must be higher than the best answer's"
+    null_threshold: float | None = key(
+        None,
+        "by how much the logits of no answer must be higher than the best answer's; null is what scores best "
+        "on dev, as the script of SQuAD 2.0 finds it",
     )
     unanswerable: bool = key(says="whether a question may have no answer; the data set says it", of_data=True)

@@ -24,6 +24,11 @@ class Prepared:
     classes: list[str]
     words: dict[str, str]
 
+    @property
+    def report(self) -> dict:
+        """What tasks read of the report of the data set."""
+        return {"classes": self.classes, "roles": "predicate" in self.table}
+
     @cached_property
     def parts(self) -> dict[str, pd.DataFrame]:
         """The rows of each split."""

@@ -52,6 +52,7 @@ class Passages:
     answers: Sequence[Sequence[str]]
     n_best: int
     longest: int
+    unanswerable: bool
     threshold: float | None
 
     def characters(self, window: int) -> tuple[int, np.ndarray, np.ndarray]:
@@ -72,7 +73,7 @@ def encode_questions(
     stride: int,
     n_best: int,
     longest_answer: int,
-    null_threshold: float,
+    null_threshold: float | None,
     unanswerable: bool,
     kept: Path | None = None,
 ) -> Examples:
@@ -104,7 +105,8 @@ def encode_questions(
         list(answers),
         n_best=n_best,
         longest=longest_answer,
-        threshold=null_threshold if unanswerable else None,
+        unanswerable=unanswerable,
+        threshold=null_threshold,
     )
     names = table["id"].to_numpy()[windows.row].tolist()
     examples = pack([part], labels, names, tokenizer.pad_token_id, max_length)

@@ -25,12 +25,13 @@ KINDS = ["answerable", "unanswerable"]
 class Aligned(Protocol):
     """What a split's input keeps, to find its way back from tokens.
 
-    n_best: how many first and last tokens are combined. longest: the most tokens of an answer. threshold: how
-    much better no answer must be; None where there always is one.
+    n_best: how many first and last tokens are combined. longest: the most tokens of an answer. unanswerable:
+    whether there may be none. threshold: how much better none must be; None where dev chooses it.
     """
 
     n_best: int
     longest: int
+    unanswerable: bool
     threshold: float | None
     passages: Sequence[str]
     answers: Sequence[Sequence[str]]
@@ -86,12 +87,9 @@ def predicted(logits: np.ndarray, given: Given) -> dict:
 
     none: by how much no answer is better. An answer that is not given is empty, from -1 to -1.
     """
-    aligned, windows = given.aligned, {}
-    for number, name in enumerate(given.names):
-        windows.setdefault(name, []).append(number)
-    found = [best(logits.astype(np.float64), rows, aligned) for rows in windows.values()]
+    found, aligned = candidates(logits, given), given.aligned
     better = np.array([each.none - each.score for each in found])
-    kept = ~declined(better, aligned.threshold)
+    kept = ~declined(better, threshold_of(found, given))
     start = np.where(kept, [each.start for each in found], -1)
     end = np.where(kept, [each.end for each in found], -1)
     cut = zip(aligned.passages, start, end, strict=True)
@@ -105,9 +103,46 @@ def predicted(logits: np.ndarray, given: Given) -> dict:
     }
 
 
+def candidates(logits: np.ndarray, given: Given) -> list[Found]:
+    """The best answer of each row."""
+    windows: dict[str, list[int]] = {}
+    for number, name in enumerate(given.names):
+        windows.setdefault(name, []).append(number)
+    return [best(logits.astype(np.float64), rows, given.aligned) for rows in windows.values()]
+
+
 def declined(better: np.ndarray, threshold: float | None) -> np.ndarray:
     """Whether none is the answer: it is better by more than the threshold, or nothing else is possible."""
     return np.isposinf(better) | (better > (np.inf if threshold is None else threshold))
+
+
+def threshold_of(found: Sequence[Found], given: Given) -> float | None:
+    """How much better no answer must be: as the run states it, as dev chose it, or as these rows choose it.
+
+    None where there always is an answer.
+    """
+    aligned = given.aligned
+    if not aligned.unanswerable:
+        return None
+    stated = given.threshold if aligned.threshold is None else aligned.threshold
+    return chosen(found, aligned) if stated is None else stated
+
+
+def chosen(found: Sequence[Found], aligned: Aligned) -> float:
+    """The threshold with the best token F1, as the script of SQuAD 2.0 finds it (`find_best_thresh`).
+
+    It is the lowest of the best, one of the differences between no answer and the best one, or less than all
+    of them. Rows that differ equally are decided together.
+    """
+    texts = [passage[each.start : each.end] for each, passage in zip(found, aligned.passages, strict=True)]
+    better = np.array([each.none - each.score for each in found])
+    gain = [overlap(*each) - overlap("", each[1]) for each in zip(texts, aligned.answers, strict=True)]
+    there = np.isfinite(better)
+    values, place = np.unique(better[there], return_inverse=True)
+    if not len(values):
+        return 0.0
+    gained = np.cumsum([0.0, *np.bincount(place, np.array(gain)[there])])
+    return float([np.nextafter(values[0], -np.inf), *values][int(gained.argmax())])
 
 
 def added(rows: pd.DataFrame, report: Mapping) -> Added:
@@ -145,7 +180,7 @@ SPANS = Task(
     told_by=ANSWERS,
     gold=ANSWERS,
     metrics=("exact", "f1"),
-    watched=("exact", "f1"),
+    watched=lambda report: ("exact", "f1"),
     shown_as=("answer", "answer_start", "answer_end", "margin"),
     reads=lambda report: ([ANSWERS, "prediction"], []),
     added=added,
@@ -153,6 +188,7 @@ SPANS = Task(
     predicted=predicted,
     row=predicted,
     shown=shown,
+    threshold=lambda logits, given: threshold_of(candidates(logits, given), given),
     unit="span",
     outputs=lambda classes: ["first", "last"],
 )

@@ -31,6 +31,10 @@ def unchanged(rows: pd.DataFrame, _report: Mapping) -> pd.DataFrame:
     return rows
 
 
+def unchosen(_logits: np.ndarray, _given: Given) -> None:
+    """No threshold is chosen."""
+
+
 @dataclass(frozen=True)
 class Given:
     """What came with the examples that logits are of.
@@ -38,11 +42,13 @@ class Given:
     labels: of each example its class; or of its tokens `[examples, tokens]`, negative where none is asked
     for; or the first and last token of the answer `[examples, 2]`. names: the id of each example's row, which
     the windows of a long row share. aligned: what the task made of the rows to find its way back from tokens.
+    threshold: the one that dev chose; None where these rows, which are dev's, choose it themselves.
     """
 
     labels: np.ndarray
     names: Sequence[str]
     aligned: Any = None
+    threshold: float | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -63,7 +69,8 @@ class Task:
     told_by: str  # the column by which a data set is recognised as one of this task
     gold: str  # the column of the right answers, in the data and in predictions
     metrics: tuple[str, ...]  # names in tasks.metrics, in the order in which they are written
-    watched: tuple[str, ...]  # metrics that training computes on dev for selection
+    watched: Callable[[Mapping], tuple[str, ...]]
+    """report -> metrics that training computes on dev for selection."""
     shown_as: tuple[str, ...]  # columns that `predict` adds to the rows of a file
     reads: Callable[[Mapping], tuple[list[str], list[str]]]
     """report -> columns that `added` reads from predictions, and from the data."""
@@ -79,6 +86,8 @@ class Task:
     """(logits, what came with them, rows of a file, class names) -> the columns `shown_as`."""
     decided: Callable[[pd.DataFrame, Mapping], pd.DataFrame] = unchanged
     """(rows, report) -> rows that add the same to every sum without the column SCORES."""
+    threshold: Callable[[np.ndarray, Given], float | None] = unchosen
+    """(logits, what came with them) of dev -> the threshold that scores best there; None if there is none."""
     unit: Literal["example", "token", "span"] = "example"
     """What is predicted: a class of the example, a tag of each token, or the two ends of an answer."""
     outputs: Callable[[Sequence[str]], list[str]] = list
@@ -120,11 +129,11 @@ def value(task: Task, name: str, summed: Sums, groups: Mapping[str, Sequence[int
     return task.score(metric, summed)
 
 
-def watched(task: Task, logits: np.ndarray, given: Given, classes: Sequence[str]) -> dict[str, float]:
+def watched(task: Task, logits: np.ndarray, given: Given, report: Mapping) -> dict[str, float]:
     """The scores that training watches on dev."""
     rows = pd.DataFrame(task.predicted(logits, given))
-    summed = once(task.added(rows, {"classes": classes}))
-    return {metric: float(task.score(metric, summed)) for metric in task.watched}
+    summed = once(task.added(rows, report))
+    return {metric: float(task.score(metric, summed)) for metric in task.watched(report)}
 
 
 def scores(

@@ -39,6 +39,7 @@ def write_predictions(
     splits: dict[str, Split],
     prompts: dict[str, list] | None,
     task: Task,
+    threshold: float | None,
 ) -> None:
     """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts.
 
@@ -46,7 +47,7 @@ def write_predictions(
     """
     parts = []
     for split, value in logits.items():
-        there = given(splits[split])
+        there = given(splits[split], threshold)
         check_finite(value, splits[split].names, f"logits of {split} example")
         with np.errstate(over="ignore"):  # which the check names
             columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tailprompt.components.run import Run
 from tailprompt.data.prepared import Prepared
+from tailprompt.data.report import content
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256
 from tailprompt.inputs.examples import Split
@@ -53,28 +54,44 @@ def about_size(model: Model) -> dict[str, int]:
 
 
 def about_training(
-    progress: Progress, run: Run, dev: dict[str, float], tau: float, start: Path | None
+    progress: Progress,
+    run: Run,
+    prepared: Prepared,
+    dev: dict[str, float],
+    *,
+    tau: float,
+    threshold: float | None,
+    start: Path | None,
 ) -> dict:
     """What run.json says of training and of what was chosen.
 
-    dev: the scores on it. start: the folder of the run that it begins from.
+    dev: the scores on it. threshold: the task's, if it has one. start: the folder of the run that it begins
+    from.
     """
     return {
         "steps": progress.step,
         "best_step": progress.best_step,
-        "selection_split": selection_split(run, start),
+        "selection_split": selection_split(run, prepared, start),
         "dev": dev,
         "tau": tau,
+        **({} if threshold is None else {"threshold": threshold}),
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
     }
 
 
-def selection_split(run: Run, start: Path | None) -> str:
-    """The split that chose the weights; a data set for test alone has those of the run that it evaluates."""
+def selection_split(run: Run, prepared: Prepared, start: Path | None) -> str:
+    """The split that chose the weights; a data set for test alone has those of the run that it evaluates.
+
+    It is test, whatever its name, where all rows of dev are rows of test.
+    """
     if run.training is None and start:
         return read_json(start / "run.json", "selection_split")["selection_split"]
-    return "none" if run.select == "last" else "dev"
+    if run.select == "last":
+        return "none"
+    whole = content(prepared.table)
+    dev, test = (whole[prepared.parts[split].index] for split in ("dev", "test"))
+    return "test" if dev.isin(set(test)).all() else "dev"
 
 
 def about_cards(backbone: Backbone | VisionBackbone) -> dict:

@@ -1,8 +1,8 @@
-"""What is chosen on dev: the step whose weights are kept, and the exponent of tau-norm."""
+"""What is chosen on dev: the step whose weights are kept, the exponent of tau-norm, a task's threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
+from tailprompt.files import read_json
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model, rescaled
 from tailprompt.tasks.task import Given, Task, watched
@@ -25,16 +26,23 @@ def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
         raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
     if rows["train"] and not rows["dev"] and select != "last":
         raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
+    if rows["train"] and not rows["dev"] and chooses_threshold(run):
+        raise BadInput(f"null_threshold is chosen on dev rows, and {path} has none; state a number, as 0.0")
 
 
-def scorer_of(task: Task, classes: list[str]) -> Scorer:
+def chooses_threshold(run: Run) -> bool:
+    """Whether dev chooses by how much no answer must be better than the best one."""
+    return getattr(run.input, "unanswerable", False) and run.input.null_threshold is None
+
+
+def scorer_of(task: Task, report: Mapping) -> Scorer:
     """The function from logits, and what came with them, to the scores that training watches on dev."""
-    return lambda logits, given: watched(task, logits.numpy(), given, classes)
+    return lambda logits, given: watched(task, logits.numpy(), given, report)
 
 
-def given(split: Split) -> Given:
-    """What comes with the logits of a split."""
-    return Given(split.labels.cpu().numpy(), split.names, getattr(split, "aligned", None))
+def given(split: Split, threshold: float | None = None) -> Given:
+    """What comes with the logits of a split. threshold: the one that dev chose, where it did."""
+    return Given(split.labels.cpu().numpy(), split.names, getattr(split, "aligned", None), threshold)
 
 
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:
@@ -61,3 +69,12 @@ def choose_tau(model: Model, logits: Tensor | None, dev: Given, run: Run, scorer
         return run.tau[0]
     scores = [scorer(rescaled(model, logits, tau), dev)[run.select] for tau in run.tau]
     return run.tau[int(np.argmax(scores))]
+
+
+def chosen_threshold(
+    task: Task, logits: dict[str, Tensor], splits: dict[str, Split], start: Path | None
+) -> float | None:
+    """The threshold of a task that dev chose; a data set for test alone has that of the run it evaluates."""
+    if "dev" in logits:
+        return task.threshold(logits["dev"].numpy(), given(splits["dev"]))
+    return read_json(start / "run.json").get("threshold") if start else None
