@@ -12,6 +12,8 @@ from conftest import ROW
 from seqeval.metrics import f1_score
 
 from tailprompt import predict, score
+from tailprompt.components.declare import settings_of
+from tailprompt.components.training import Training
 from tailprompt.data import report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
@@ -120,6 +122,94 @@ def test_lists_of_words_are_tagged_as_they_are_and_csv_holds_json(run, tmp_path)
     again = tmp_path / "both.jsonl"
     predict.predict_file(run, file, again, text="words", encoding="utf-8", device="cpu")
     assert json.loads(again.read_text("utf-8"))["tags"] == json.loads(row["tags"])
+
+
+ROLES = {"name": "toy", "title": "Toy", "language": "en", "loader": "roles", "absent_classes": True}
+
+
+def role_lines(n, *, seed, more=()):
+    """Made-up lines of roles: a verb, who and where, and at times a role of `more`."""
+    draw, lines = np.random.default_rng(seed), []
+    for i in range(n):
+        words, tags = [str(draw.choice(NAMES)), "saw", str(draw.choice(TOWNS))], ["B-A0", "B-V", "B-A1"]
+        if more and i % 2:
+            words, tags = [*words, "twice"], [*tags, f"B-{more[i // 2 % len(more)]}"]
+        lines.append(f"1 {' '.join(words)} ||| {' '.join(tags)}")
+    return "\n".join(lines) + "\n"
+
+
+def of_roles(root, dataset="toy", *, learned=(), **files):
+    """Prepare roles; a data set with the classes of another tests the runs of that."""
+    paths = {split: root / f"{dataset}-{split}.txt" for split in files}
+    for split, text in files.items():
+        paths[split].write_text(text, "utf-8")
+    row = {**ROLES, "name": dataset, **({"trained_on": "toy"} if learned else {})}
+    table, types = data.load(row, paths, learned=learned)
+    (root / "data").mkdir(exist_ok=True)
+    data.write(table, types, root / f"data/{dataset}.parquet", sources={})
+    about = report.describe(table, types, row, dataset=dataset, task="tagging", sources={})
+    write_json(root / f"data/{dataset}.json", about)
+    return types
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory):
+    """A root with a run on roles of which some are rare, and the run's folder."""
+    root = tmp_path_factory.mktemp("roles")
+    parts = {"train": role_lines(24, seed=1, more=["A2"]), "dev": role_lines(8, seed=2, more=["A4"])}
+    of_roles(root, **parts, test=role_lines(8, seed=3, more=["A4"]))
+    return root, trained(root, epochs=1)
+
+
+def test_roles_are_selected_without_the_verb_that_the_input_names_and_by_name_with_it(roles):
+    root, folder = roles
+    told, curve = json.loads((folder / "run.json").read_text("utf-8")), pd.read_csv(folder / "curve.csv")
+    written = score.scores_of(folder, root / "data/toy.json").query("split == 'dev' and group == 'all'")
+    written = written.set_index("metric").value
+    assert told["dev"] == {name: pytest.approx(written[name]) for name in ("f1", "f1_as_released")}
+    assert {"f1", "f1_as_released"} <= {*curve.columns} and written["f1"] < written["f1_as_released"]
+    trained(root, method="released", epochs=1, select="f1_as_released")
+
+
+def test_a_data_set_of_roles_tests_the_runs_of_another_one_with_roles_of_its_own(roles):
+    root, folder = roles
+    classes = json.loads((root / "data/toy.json").read_text("utf-8"))["classes"]
+    assert {*classes} == {"A0", "A1", "V", "A2", "A4"}
+    parts = {
+        "dev": (root / "toy-dev.txt").read_text("utf-8"),
+        "test": role_lines(6, seed=4, more=["A0", "A7"]),
+    }
+    assert of_roles(root, "brown", learned=classes, **parts) == [*classes, "A7"]
+    settings = {**json.loads((folder / "run.json").read_text("utf-8"))["settings"], "keep": True}
+    training = {each.name for each in settings_of(Training)}
+    asked = {key: value for key, value in settings.items() if key not in training}
+    asked = toy.completed({**asked, "start": {"dataset": "toy"}}, reads="text", trains=False)
+    point = Point("glee", "mini", "brown", "tagger", 1)
+    train(root, point, toy.asked_of(asked, ROW), torch.device("cpu"), folder)
+    made = json.loads((root / "runs" / point.path / "run.json").read_text("utf-8"))
+    first = json.loads((folder / "run.json").read_text("utf-8"))
+    assert (made["steps"], made["dev"], made["selection_split"]) == (0, first["dev"], "dev")
+    found = score.scores_of(root / "runs" / point.path, root / "data/brown.json")
+    found = found.set_index(["split", "metric", "group"]).value
+    assert found["test", "recall", "class:A7"] == 0 and "tagging" == made["data"]["task"]
+
+
+def test_a_test_set_whose_classes_are_numbered_otherwise_is_refused(roles):
+    root, folder = roles
+    of_roles(root, "other", learned=["A1", "A0", "V", "A2", "A4"], test=role_lines(3, seed=5))
+    told = toy.completed(
+        {**TOLD, "tuner": "full", "max_length": 16, "select": "f1", "start": {"dataset": "toy"}},
+        reads="text",
+        trains=False,
+    )
+    with pytest.raises(BadInput, match="other.parquet numbers its classes otherwise"):
+        train(
+            root,
+            Point("glee", "mini", "other", "tagger", 1),
+            toy.asked_of(told, ROW),
+            torch.device("cpu"),
+            folder,
+        )
 
 
 def test_a_frozen_body_is_probed(tmp_path):

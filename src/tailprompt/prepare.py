@@ -28,6 +28,9 @@ def arguments() -> argparse.Namespace:
     sources.add_options(parser)
     parser.add_argument("--listing", type=Path, help="for images: the .parquet file that stage decode wrote")
     parser.add_argument(
+        "--learned", type=Path, help="for a test set of tags: the report of the data set whose runs it tests"
+    )
+    parser.add_argument(
         "--out", type=Path, help="the Parquet file to write; its report goes beside it (.json)"
     )
     parser.add_argument(
@@ -52,7 +55,8 @@ def main() -> None:
             print("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in paths.values()))
             return
         words = Path(row["verbalizer"]) if row.get("verbalizer") else None
-        table, classes = data.load(row, paths, words=words)
+        learned = files.read_json(options.learned, "classes")["classes"] if options.learned else ()
+        table, classes = data.load(row, paths, words=words, learned=learned)
         origin = {"sources": digests}
     if absent := set(row.get("asked", [])) - set(classes):
         place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"

@@ -83,7 +83,8 @@ def train(
     torch.manual_seed(point.seed)
     backbone = backbones.load(asked["backbone"], device, learns=run.tuner.name == "full")
     task = TASKS[told(prepared.table)]
-    model, changed = begun_model(backbone, run, prepared, start, task)
+    outputs = task.outputs(learned(prepared, run, start, task))
+    model, changed = begun_model(backbone, run, prepared, start, task, outputs)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
         examples_of,
@@ -106,7 +107,7 @@ def train(
     progress = fit_model(
         model,
         seen,
-        task.outputs(prepared.classes),
+        outputs,
         run,
         scorer,
         seed=point.seed,
@@ -157,20 +158,38 @@ def reads_words(run: Run) -> bool:
     return run.head.name == "verbalizer" or run.input.name == "options"
 
 
+def learned(prepared: Prepared, run: Run, start: Path | None, task: Task) -> list[str]:
+    """The classes that the model has; those of the run at `start` where a data set of tags only tests it.
+
+    They come first in that data set, which may have more. Raises BadInput where they do not.
+    """
+    if run.training or not start or task.unit != "token":
+        return prepared.classes
+    theirs = read_json(start / "run.json", "classes")["classes"]
+    if prepared.classes[: len(theirs)] != theirs:
+        raise BadInput(f"{prepared.path} numbers its classes otherwise than {start} does; prepare it again")
+    return theirs
+
+
 def begun_model(
-    backbone: Backbone | VisionBackbone, run: Run, prepared: Prepared, start: Path | None, task: Task
+    backbone: Backbone | VisionBackbone,
+    run: Run,
+    prepared: Prepared,
+    start: Path | None,
+    task: Task,
+    outputs: list[str],
 ) -> tuple[Model, bool]:
     """The model as it begins, with the weights of the run at `start`, where there is one.
 
-    And whether its network is not, or will not be, the checkpoint's. Raises BadInput where `start` and the
-    run's settings do not agree on there being one.
+    And whether its network is not, or will not be, the checkpoint's. outputs: of its head. Raises BadInput
+    where `start` and the run's settings do not agree on there being one.
     """
     if bool(start) != bool(run.start):
         raise BadInput(
             "--start is the folder of the run that the settings name in start: give both or neither"
         )
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
-    words = word_ids(task.outputs(prepared.classes), prepared.words, backbone, run, source=source)
+    words = word_ids(outputs, prepared.words, backbone, run, source=source)
     texts = word_texts(prepared.parts["train"], backbone, run)
     model = compose(backbone, run, words=words, texts=texts, unit=task.unit)
     before = bool(start) and tuned(start)

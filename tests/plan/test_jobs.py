@@ -1,13 +1,14 @@
 """The inputs and parameters of each kind of job."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.plan import agreement, asked, blocks, rows
+from tailprompt.plan import agreement, asked, blocks, rows, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 
@@ -242,3 +243,15 @@ def test_printed_numbers_go_to_a_figure_that_draws_them_and_to_no_other():
     assert shown.drawn_beside({"kind": "accuracy_by_parameters", "paper": "lpt"}) == "config/reported/lpt.csv"
     assert shown.drawn_beside({"kind": "lda", "paper": "lpt"}) == []
     assert shown.reported({"kind": "scores", "paper": "mine"}) == []
+
+
+def test_a_test_set_of_tags_is_prepared_after_the_report_of_the_runs_that_it_tests():
+    paper = scale("paper")
+    assert data.learned(paper, "conll05-brown") == "results/paper/data/conll05.json"
+    assert not data.learned(paper, "conll05") and not data.learned(paper, "imagenet-a")
+
+
+def test_brown_tests_the_runs_of_the_wall_street_journal_and_trains_none():
+    paper = scale("paper")
+    brown = [point for point in blocks.all_points(paper) if point.dataset == "conll05-brown"]
+    assert brown and all(starts.start_of(paper, each) == replace(each, dataset="conll05") for each in brown)

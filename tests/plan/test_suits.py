@@ -17,6 +17,7 @@ WINDOWS = {"input": "windows", "head": "predictor", "select": "f1", "max_length"
 REFUSED = {
     "class means of tags": (TAGS, {**WORDS, "head_start": "class_means"}, {}, "head_start class_means"),
     "accuracy of tags": (TAGS, {**WORDS, "select": "accuracy"}, {}, "take f1 or last"),
+    "roles of names": (TAGS, {**WORDS, "select": "f1_as_released"}, {}, "is of semantic roles"),
     "balanced tags": (TAGS, {**WORDS, "sampler": "balanced"}, {}, "take shuffled"),
     "features of tags": (TAGS, WORDS, {"features": ["PER"]}, "features are of classes"),
     "adjusted answers": (PASSAGES, {**WINDOWS, "loss": "logit_adjusted"}, {}, "take cross_entropy"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -60,15 +61,18 @@ COLUMNS += [GROUP, OPTION, ANSWERS, STARTS]
 TAGGED = ["id", "split", "words", "tags", "predicate", "pair"]
 
 
-def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tuple[pd.DataFrame, list[str]]:
+def load(
+    row: dict, paths: dict[str, Path], *, words: Path | None = None, learned: Sequence[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
     """The canonical table of a data set's row and its class names in id order.
 
-    words: the verbalizer's CSV, whose order is that of the classes. Without one, classes are sorted.
+    words: the verbalizer's CSV, whose order is that of the classes. Without one, classes are sorted. learned:
+    the classes of the data set whose runs are tested on this one.
     """
     name = row["name"]
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
     if ENTITIES in table:
-        return sentences(table, row)
+        return sentences(table, row, learned)
     checks.types(table, name)
     table = chosen(table, row)
     checks.texts(table, name)
@@ -89,12 +93,12 @@ def load(row: dict, paths: dict[str, Path], *, words: Path | None = None) -> tup
     return finished(table, row, classes, source), classes
 
 
-def sentences(table: pd.DataFrame, row: dict) -> tuple[pd.DataFrame, list[str]]:
+def sentences(table: pd.DataFrame, row: dict, learned: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """The canonical table of sentences with entities, and the types of entities in id order."""
     table = divided(numbered(tagged.drawn_by_rarest(table)), row)
     checks.ids(table, row["name"])
     checks.splits(table, row["name"], needed=needed(row))
-    types = tagged.types_of(table, row)
+    types = tagged.types_of(table, row, learned)
     table = shortened(tagged.with_tags(table, types), row, len(types) + 1)
     return table[[column for column in TAGGED if column in table]], types
 
@@ -130,7 +134,7 @@ def finished(table: pd.DataFrame, row: dict, classes: list[str], source: str) ->
     """The table with class ids as labels, checked and cut. source: what names the classes, for messages."""
     name, shifted = row["name"], "trained_on" in row
     checks.ids(table, name)
-    checks.splits(table, name, needed=("test",) if shifted else needed(row))
+    checks.splits(table, name, needed=needed(row))
     checks.labels(table, classes, name, source, trained="test" if shifted else "train")
     if GROUP in table:
         checks.groups(table, name)
@@ -150,7 +154,12 @@ def shortened(table: pd.DataFrame, row: dict, classes: int) -> pd.DataFrame:
 
 
 def needed(row: dict) -> tuple[str, ...]:
-    """The splits that a data set must have: dev is not one if its row makes none (shares: {})."""
+    """The splits that a data set must have: dev is not one if its row makes none (shares: {}).
+
+    One for the runs of another data set needs test alone.
+    """
+    if "trained_on" in row:
+        return ("test",)
     return ("train", "test") if row.get("shares") == {} else ("train", "dev", "test")
 
 

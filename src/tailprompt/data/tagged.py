@@ -7,6 +7,7 @@ I of type c. Splits and cuts draw a sentence by the rarest type in it, as they d
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,11 +34,12 @@ def frequency(table: pd.DataFrame) -> Counter:
     return Counter(kind for found in table[ENTITIES] for *_, kind in found)
 
 
-def types_of(table: pd.DataFrame, row: dict) -> list[str]:
+def types_of(table: pd.DataFrame, row: dict, learned: Sequence[str] = ()) -> list[str]:
     """The types of entities, the most frequent in train first.
 
-    Raises BadInput if train or dev has none, if two differ in blanks or case only, or if train lacks one;
-    with `absent_classes` in the data set's row train may.
+    learned: those of the data set whose runs are tested on this one. They come first, in their order. Raises
+    BadInput if train or dev has none, if two differ in blanks or case only, or if train lacks one; with
+    `absent_classes` in the data set's row train may.
     """
     name, found = row["name"], frequency(table[table["split"] == "train"])
     for split in [each for each in ("train", "dev") if (table["split"] == each).any()]:
@@ -46,7 +48,7 @@ def types_of(table: pd.DataFrame, row: dict) -> list[str]:
     every = frequency(table)
     if rarer := checks.respelled(pd.Series([kind for *_, kind in table[ENTITIES].explode().dropna()])):
         raise BadInput(f"'{name}': the types {known(rarer)} differ from others in blanks or case only")
-    unseen = set(every) - set(found)
+    unseen = set(every) - set(found) - set(learned)
     if not row.get("absent_classes"):
         there = table[ENTITIES].map(lambda entities: any(kind in unseen for *_, kind in entities))
         wrong = known(f"'{kind}'" for kind in unseen)
@@ -55,7 +57,8 @@ def types_of(table: pd.DataFrame, row: dict) -> list[str]:
             there,
             f"'{name}': {{n}} dev or test sentences have a type that train never has: {wrong} ({{places}})",
         )
-    return sorted(every, key=lambda kind: (-found[kind], -every[kind], kind))
+    own = set(every) - set(learned)
+    return [*learned, *sorted(own, key=lambda kind: (-found[kind], -every[kind], kind))]
 
 
 def with_tags(table: pd.DataFrame, types: list[str]) -> pd.DataFrame:

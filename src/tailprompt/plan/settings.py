@@ -126,6 +126,7 @@ def data_layer(config: dict, row: dict) -> Layer:
     left = {"template": usual.get(template), "max_length": usual.get("max_length")}
     added = {key: value for key, value in left.items() if value is not None and key not in stated}
     elsewhere = {key: ("languages", language, template if key == "template" else key) for key in added}
+    elsewhere |= {"start": (*place, "trained_on")}
     stated |= suiting(row)
     return Layer("data set", place, {"language": language, **added, **stated}, elsewhere=elsewhere)
 

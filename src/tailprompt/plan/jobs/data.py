@@ -10,7 +10,7 @@ from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
-from tailprompt.plan.rows import dataset_row
+from tailprompt.plan.rows import dataset_row, has_tags
 
 DECODED = (
     "name",
@@ -88,6 +88,12 @@ def decoded(config: dict, dataset: str, ending: str) -> str | list:
     """A file that stage decode writes for a data set of images; [] for texts."""
     row = dataset_row(config, dataset)
     return f"results/{config['scale']}/images/{row['name']}.{ending}" if row["language"] == "image" else []
+
+
+def learned(config: dict, dataset: str) -> str | list:
+    """The report with the classes of a test set's runs, if its own files do not number them; else []."""
+    row = dataset_row(config, dataset)
+    return report(config, row["trained_on"]) if "trained_on" in row and has_tags(row) else []
 
 
 def raw_folder(_config: dict, dataset: str) -> str:
