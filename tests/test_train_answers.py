@@ -12,6 +12,7 @@ import toy
 from tailprompt import predict
 from tailprompt.data import report
 from tailprompt.data import table as data
+from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.score import scores_of
 from tailprompt.tasks.registry import told
@@ -147,6 +148,29 @@ def test_predict_writes_the_answers_that_the_run_gave_and_where_they_stand(answe
         and made["answer_end"].tolist() == kept["end"].tolist()
     )
     assert made["id"].tolist() == rows["id"].tolist()
+
+
+def test_files_of_squad_are_answered_without_their_answers(answering, tmp_path):
+    folder, _ = answering
+    rows = questions().query("split == 'test'")
+    asked = [
+        {"context": row.pair, "qas": [{"id": row.id, "question": row.text, "answers": "not read"}]}
+        for row in rows.itertuples()
+    ]
+    del asked[0]["qas"][0]["answers"]
+    (tmp_path / "a.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": asked}]}))
+    predict.predict_file(folder, tmp_path / "a.json", tmp_path / "out.jsonl", encoding="utf-8", device="cpu")
+    made = pd.read_json(tmp_path / "out.jsonl", lines=True)
+    kept = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
+    assert made["answer"].tolist() == kept["prediction"].tolist()
+    assert made["id"].tolist() == rows["id"].tolist() and made["context"].tolist() == rows["pair"].tolist()
+    with pytest.raises(BadInput, match="a.json has no named columns; leave out --pair"):
+        predict.predict_file(
+            folder, tmp_path / "a.json", tmp_path / "o.csv", pair="context", encoding="utf-8", device="cpu"
+        )
+    (tmp_path / "a.json").write_text('{"version": 2}')
+    with pytest.raises(BadInput, match="a.json is not in the form of SQuAD"):
+        predict.predict_file(folder, tmp_path / "a.json", tmp_path / "o.csv", encoding="utf-8", device="cpu")
 
 
 @pytest.mark.parametrize("tuner", ["full", "frozen"])

@@ -18,9 +18,11 @@ from tailprompt.data import report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
+from tailprompt.inputs.words import encode_sentences
 from tailprompt.plan.points import Point
 from tailprompt.report.tables.scores import scores
-from tailprompt.tasks.tagging import tag_names
+from tailprompt.tasks.tagging import TAGGING, tag_names
+from tailprompt.tasks.task import Given
 from tailprompt.train import train
 
 NAMES = ["Ann", "Bob", "Eve", "Tom"]
@@ -111,6 +113,86 @@ def test_predict_writes_entities_with_their_characters(run, tmp_path):
     assert row["key"] == "7" and len(row["tags"]) == 24 and row["entities"]
     for found in row["entities"]:
         assert text[found["start"] : found["end"]] == found["text"] and found["type"] in ("PER", "LOC")
+
+
+CONLL = "-DOCSTART- -X- O\n\nAnn NNP B-PER\nsaw VBD O\nRome NNP I-LOC\n\nTom NNP ?\n"
+
+
+@pytest.mark.parametrize(
+    "name, given", [("a.conll", {}), ("a.txt", {}), ("a", {}), ("a.conllx", {"text": "2"})]
+)
+def test_files_of_conll_are_tagged_without_their_labels(run, tmp_path, name, given):
+    file, out = tmp_path / name, tmp_path / "new.jsonl"
+    words = [["Ann", "saw", "Rome"], ["Tom"]] if not given else [["NNP", "VBD", "NNP"], ["NNP"]]
+    file.write_text(CONLL, "utf-8")
+    predict.predict_file(run, file, out, encoding="utf-8", device="cpu", **given)
+    made = list(map(json.loads, out.read_text("utf-8").splitlines()))
+    assert [row["words"] for row in made] == words
+    plain = tmp_path / "plain.jsonl"
+    plain.write_text("\n".join(json.dumps({"words": each}) for each in words), "utf-8")
+    predict.predict_file(run, plain, tmp_path / "p.jsonl", text="words", encoding="utf-8", device="cpu")
+    assert made == list(map(json.loads, (tmp_path / "p.jsonl").read_text("utf-8").splitlines()))
+
+
+def test_a_text_file_whose_first_line_names_the_text_is_a_table(run, tmp_path):
+    (tmp_path / "a.txt").write_text("text\tkey\nAnn saw Rome\t1\n", "utf-8")
+    predict.predict_file(run, tmp_path / "a.txt", tmp_path / "o.jsonl", encoding="utf-8", device="cpu")
+    (row,) = map(json.loads, (tmp_path / "o.jsonl").read_text("utf-8").splitlines())
+    assert row["key"] == "1" and len(row["tags"]) == 3
+
+
+def test_lines_of_roles_are_read_by_a_run_on_roles(roles, tmp_path):
+    _, folder = roles
+    (tmp_path / "a.txt").write_text("1 Ann saw Rome\n1 Tom saw Bern ||| B-A0 B-V ?\n", "utf-8")
+    predict.predict_file(folder, tmp_path / "a.txt", tmp_path / "o.jsonl", encoding="utf-8", device="cpu")
+    made = list(map(json.loads, (tmp_path / "o.jsonl").read_text("utf-8").splitlines()))
+    assert [(row["words"], row["predicate"], row["pair"], len(row["tags"])) for row in made] == [
+        (["Ann", "saw", "Rome"], 1, "saw", 3),
+        (["Tom", "saw", "Bern"], 1, "saw", 3),
+    ]
+    (tmp_path / "a.txt").write_text("Ann saw Rome\n\n3 Ann saw Rome\n", "utf-8")
+    with pytest.raises(BadInput, match="2 lines are not `verb words`.*lines 1, 3"):
+        predict.predict_file(folder, tmp_path / "a.txt", tmp_path / "o.jsonl", encoding="utf-8", device="cpu")
+
+
+BAD = {
+    "no such column": ("Ann\nsaw Rome\n", {"text": "2"}, "1 lines have no column 2 .lines 1."),
+    "a named column": (
+        "Ann O\n",
+        {"text": "form"},
+        "--text is the number of the column with words, not form",
+    ),
+    "nothing": ("\n", {}, "a.conll has no sentences"),
+    "not UTF-8": (b"\xff O\n", {}, "not UTF-8; .* or state its encoding with --encoding"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_a_bad_file_of_conll_is_one_sentence(run, tmp_path, name):
+    text, given, says = BAD[name]
+    (tmp_path / "a.conll").write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(BadInput, match=says):
+        predict.predict_file(
+            run, tmp_path / "a.conll", tmp_path / "o.csv", encoding="utf-8", device="cpu", **given
+        )
+
+
+@pytest.mark.parametrize("words", [[], ["Ann", ""], [" "]], ids=["none", "an empty one", "a blank"])
+def test_rows_without_words_are_refused_by_their_place(run, tmp_path, words):
+    rows = [{"words": ["Ann"]}, {"words": words}, {"words": ["Tom"]}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    with pytest.raises(BadInput, match="1 rows have .*a.jsonl:2"):
+        predict.predict_file(
+            run, tmp_path / "a.jsonl", tmp_path / "o.csv", text="words", encoding="utf-8", device="cpu"
+        )
+
+
+def test_a_sentence_without_words_shifts_no_other(tokenizer):
+    rows = pd.DataFrame({"id": [*"abcd"], "words": [[], ["Ann", "saw"], [], ["Rome"]]})
+    made = encode_sentences(rows, tokenizer, max_length=16, positions=512)
+    logits = np.zeros((*made.labels.shape, 3))
+    found = TAGGING.predicted(logits, Given(made.labels.numpy(), made.names))
+    assert list(map(len, found["prediction"])) == [0, 2, 0, 1]
 
 
 def test_lists_of_words_are_tagged_as_they_are_and_csv_holds_json(run, tmp_path):

@@ -3,8 +3,10 @@
 `tailprompt predict RUN FILE`: RUN is a run's folder whose method has `keep: true`, so that its weights hold
 the body too (a frozen body need not be kept). FILE holds rows: CSV, TSV, JSON Lines or Parquet. Of a run on
 images it is a folder of images, one image, or such a file with a column of paths. Of a run whose data had
-options, rows have options too, and the prediction is the letter of one. Of a run that tags words, the text of
-a row may be a list of words; the prediction is entities, with their characters, and the tags of the words.
+options, rows have options too, and the prediction is the letter of one, with its text. Of a run that tags
+words, the text of a row may be a list of words, and FILE may be CoNLL's, with a word a line; the prediction
+is entities, with their characters, and the tags of the words. Of a run on passages FILE may be SQuAD's JSON.
+Labels in such files are not read. A row with an empty text, or without words, is refused: none is left out.
 """
 
 from __future__ import annotations
@@ -138,8 +140,8 @@ def predict_file(
     given = {"text": text, "pair": pair, CHOICES: options, "path": path}
     columns = columns_of(about["wanted"], given, run)
     taken, classes = about["task"].shown_as, len(about["classes"])
-    words = about["task"].unit == "token"
-    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, words=words)
+    unit = about["task"].unit
+    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, unit=unit)
     with whole(out) as temporary:
         seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
         wanted = inf if "device_map" in about["backbone"] else 1
@@ -193,7 +195,8 @@ def main() -> None:
         type=Path,
         metavar="FILE",
         help="rows to classify as csv, tsv, jsonl or parquet; for a run on images a folder of images, one "
-        "image, or such a file with a column of paths relative to its folder",
+        "image, or such a file with a column of paths relative to its folder; for one that tags words also "
+        "CoNLL's columns, for one on passages also SQuAD's JSON",
     )
     parser.add_argument(
         "--out",
@@ -201,7 +204,9 @@ def main() -> None:
         help="file to write; may replace only earlier predictions (default: FILE's name + .predictions.csv)",
     )
     parser.add_argument(
-        "--text", help="column with the text, or to tag also with lists of words (default: text)"
+        "--text",
+        help="column with the text, or to tag also with lists of words (default: text); of CoNLL's columns "
+        "the number of that with words (default: 1)",
     )
     parser.add_argument(
         "--pair", help="column with the second text, if the run's data had one (default: pair)"

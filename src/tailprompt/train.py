@@ -193,6 +193,8 @@ def begun_model(
     texts = word_texts(prepared.parts["train"], backbone, run)
     model = compose(backbone, run, words=words, texts=texts, unit=task.unit)
     before = bool(start) and tuned(start)
+    if getattr(model.head, "drawn", False) and not start:
+        print("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
     if start:
         lacking = need_not_hold(model, tuned=before)
         load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start))

@@ -363,3 +363,25 @@ def test_rows_as_released_differ_from_ours_in_dev_alone():
         assert row["folder"] == ours.get("folder", "squad") and form_of({"name": name, **row}) == form_of(
             {"name": name, **ours}
         )
+
+
+def test_empty_and_repeated_options_are_prepared_and_said(tmp_path):
+    rows = [
+        {
+            "text": f"t{n}",
+            "split": split,
+            "options": ["a", "b", "a " if n == 1 else "" if n == 2 else "c"],
+            "label": n % 2,
+        }
+        for split in ("train", "dev", "test")
+        for n in range(4)
+    ]
+    row = {**ROW, "columns": {"choices": "options", "split": "split"}}
+    table, classes = data.load(row, {"all": lines(tmp_path / "a.jsonl", *rows)})
+    about = report.describe(table, classes, row, dataset="toy", task="choice", sources={})
+    assert (
+        "  options     rows 3 with an empty option (train-000002, dev-000002, test-000002), 3 with an option"
+        in report.sentence_of(about)
+    )
+    plain = table.assign(choices=[["a", "b"]] * len(table))
+    assert "options" not in report.describe(plain, classes, row, dataset="toy", task="choice", sources={})

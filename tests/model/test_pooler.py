@@ -11,6 +11,7 @@ from tailprompt.errors import BadInput
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose
 from tailprompt.model.weights import held, load_trained, write_weights
+from tailprompt.predict import predict_file
 
 BATCH = {
     "input_ids": torch.arange(100, 124).view(3, 8),
@@ -81,10 +82,10 @@ def test_the_pooler_learns_where_the_body_does(pooled):
         assert learned(made(pooled, tuner=tuner)) == LAST
 
 
-def test_a_pooler_that_the_checkpoint_lacks_is_drawn_and_learns_and_is_printed(bare, capsys):
+def test_a_pooler_that_the_checkpoint_lacks_is_drawn_and_learns(bare):
     model = made(bare, tuner="prefix")
     assert learned(model) == DENSE | LAST <= held(model)
-    assert "has no pooler: that of the head is drawn, and learns" in capsys.readouterr().out
+    assert model.head.drawn
     assert 0.015 < model.head.layers.dense.weight.std() < 0.025
     assert not model.head.layers.dense.bias.any()
 
@@ -146,3 +147,12 @@ def test_the_body_behind_a_soft_prompt_drops_where_it_is_told(body_dropout):
     changes = {"tuner": "soft_prompt", "length": 4, "head": "predictor", "body_dropout": body_dropout}
     model = made(row, **changes).train()
     assert torch.equal(model(BATCH), model(BATCH)) != body_dropout
+
+
+def test_training_says_that_the_pooler_is_drawn_and_a_trained_run_does_not(bare, tmp_path, capsys):
+    run = toy.run(tmp_path, "", tuner="prefix", head="pooler", length=2, row=bare)
+    says = "has no pooler: that of the head is drawn, and learns"
+    assert says in capsys.readouterr().out
+    (tmp_path / "new.csv").write_text("text\na song\n", "utf-8")
+    predict_file(run, tmp_path / "new.csv", tmp_path / "out.csv", encoding="utf-8", device="cpu")
+    assert says not in capsys.readouterr().out

@@ -7,7 +7,7 @@ from unicodedata import category
 
 import pandas as pd
 
-from tailprompt.data.columns import CHOICES, GROUP, LABEL, LETTERS, STARTS, are_texts
+from tailprompt.data.columns import CHOICES, GROUP, ID, LABEL, LETTERS, STARTS, are_texts
 from tailprompt.data.readers import PLACE
 from tailprompt.errors import BadInput, few, known
 
@@ -42,7 +42,7 @@ def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> Non
 def choices(table: pd.DataFrame, name: str, most: int) -> None:
     """Each row has two to `most` options, and its label, if it has one, is the letter of one of them.
 
-    Empty and repeated options are allowed here, because RACE has some; `options` refuses them.
+    Empty and repeated options are allowed, because RACE has some; `odd_options` says how many.
     """
     number = table[CHOICES].map(len)
     few_or_many = ~number.between(2, most)
@@ -57,13 +57,19 @@ def choices(table: pd.DataFrame, name: str, most: int) -> None:
     )
 
 
-def options(table: pd.DataFrame, name: str) -> None:
-    """No option is empty, and no two options of a row are equal apart from blanks."""
+def odd_options(table: pd.DataFrame) -> str:
+    """How many rows have an empty option, or two that are equal apart from blanks; empty if none has.
+
+    Such an option is one like others: it is read, and may be the answer.
+    """
     plain = table[CHOICES].map(lambda given: [" ".join(option.split()) for option in given])
-    empty = plain.map(lambda given: any(map(invisible, given)))
-    refuse(table, empty, f"'{name}': {{n}} rows have an empty option ({{places}}); fill it or leave it out")
-    again = plain.map(lambda given: len({*given}) < len(given))
-    refuse(table, again, f"'{name}': {{n}} rows have an option twice ({{places}}); leave one out")
+    places, odd = table[PLACE if PLACE in table else ID], []
+    for rows, what in (
+        (plain.map(lambda given: any(map(invisible, given))), "an empty option"),
+        (plain.map(lambda given: len({*given}) < len(given)), "an option twice"),
+    ):
+        odd += [f"{rows.sum()} with {what} ({few(list(places[rows]))})"] if rows.any() else []
+    return f"rows {', '.join(odd)}; each option is taken as it is" if odd else ""
 
 
 def invisible(text: str) -> bool:

@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from tailprompt.data import checks, listings
+from tailprompt.data import checks, listings, usual_forms
 from tailprompt.data.columns import CHOICES, are_texts, listed, offered, strings
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.preflight import places
-from tailprompt.data.readers import PLACE, rows
+from tailprompt.data.readers import PLACE, WrongEncoding, rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
 
@@ -35,20 +35,40 @@ def columns_of(wanted: list[str], given: dict[str, str | list[str] | None], run:
 
 
 def read(
-    file: Path, columns: Columns, *, encoding: str, taken: tuple[str, ...], options: int, words: bool = False
+    file: Path,
+    columns: Columns,
+    *,
+    encoding: str,
+    taken: tuple[str, ...],
+    options: int,
+    unit: str = "example",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of a file as they are, and as a run's input takes them.
 
-    taken: names of columns that are to be added. options: the most that a row may have. words: whether the
-    run reads words, into which texts are split unless they come as lists of words.
+    taken: names of columns that are to be added. options: the most that a row may have. unit: what the run
+    predicts. Of tokens texts are split into words, unless they come as lists of words. Files of CoNLL and
+    SQuAD are read as they are.
     """
     images = "path" in columns
-    table = rows_of(file, encoding, images=images)
+    usual = usual_form(file, columns, encoding, unit=unit) if file.is_file() else None
+    table, columns = usual or (rows_of(file, encoding, images=images), columns)
     if there := [name for name in taken if name in table]:
         raise BadInput(f"{file} has a column {known(there)} already; rename it")
     if images:
         return table, images_of(table, columns, file)
-    return table, sentences_of(table, columns, file) if words else texts_of(table, columns, file, options)
+    return table, sentences_of(table, columns, file) if unit == "token" else texts_of(
+        table, columns, file, options
+    )
+
+
+def usual_form(
+    file: Path, columns: Columns, encoding: str, *, unit: str
+) -> tuple[pd.DataFrame, Columns] | None:
+    """What `usual_forms.read` returns; a wrong encoding says how to state another."""
+    try:
+        return usual_forms.read(file, columns, encoding, unit=unit)
+    except WrongEncoding as error:
+        raise BadInput(f"{error}, or {HINT}") from None
 
 
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
@@ -83,21 +103,25 @@ def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
 
 
 def texts_of(table: pd.DataFrame, columns: Columns, path: Path, most: int) -> pd.DataFrame:
-    """What `encode_rows` reads. most: options that a row may have.
-
-    Raises BadInput for an option that is empty, or stands twice in its row: its letter would say nothing.
-    """
+    """What `encode_rows` reads. most: options that a row may have."""
     texts = cells(table, columns, path)
     checks.texts(texts, str(path), options=most)
-    if CHOICES in texts:
-        checks.options(texts, str(path))
+    if CHOICES in texts and (odd := checks.odd_options(texts)):
+        print(f"{path}: {odd}", file=sys.stderr)
     return texts.assign(label=0, id=texts[PLACE])
 
 
 def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
-    """Words, text, and the first character of each word in it; words that come as a list are so joined."""
+    """Words, text, and the first character of each word in it; words that come as a list are so joined.
+
+    Raises BadInput for a row without words, and for an empty word, of which a tag would say nothing.
+    """
     given = table.get(columns["text"], pd.Series(index=table.index))
     is_list = given.map(are_texts)
+    odd = is_list & given.map(lambda words: not len(words) or not all(words) if are_texts(words) else False)
+    checks.refuse(
+        table, odd, f"'{path}': {{n}} rows have no words, or an empty one ({{places}}); leave them out"
+    )
     plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
     texts = cells(plain if columns["text"] in table else table, columns, path)
     checks.texts(texts, str(path))

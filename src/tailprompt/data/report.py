@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tailprompt.data import tagged
+from tailprompt.data import checks, tagged
+from tailprompt.data.columns import CHOICES
 from tailprompt.data.groups import groups
 from tailprompt.data.listings import others
 
@@ -51,6 +52,7 @@ def describe(
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
         **drawn(table, row),
+        **({"options": odd} if CHOICES in table and (odd := checks.odd_options(table)) else {}),
         **({"roles": True} if "predicate" in table else {}),
         "row": {key: value for key, value in row.items() if key != "asked"},
         "sources": sources,
@@ -159,6 +161,8 @@ def sentence_of(report: dict) -> str:
         f"  absent      classes without examples: train {len(absent['train'])}, dev {len(absent['dev'])}, "
         f"test {len(absent['test'])}; with one in train: {len(report['singletons'])}",
     ]
+    if odd := report.get("options"):
+        lines.append(f"  options     {odd}")
     if images:
         converted = ", ".join(f"{n:,} from {mode}" for mode, n in report["converted"].items())
         skipped = others(report.get("skipped", {}))

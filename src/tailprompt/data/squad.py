@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -32,16 +32,18 @@ def load_squad(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     return table
 
 
-def questions(path: Path) -> list[dict]:
-    """The questions of a file; raises BadInput where it has another form, or none."""
-    found, made = parsed(decoded(path), path, 1), []
+def questions(
+    path: Path, encoding: str = "utf-8-sig", *, row: Callable[..., dict] | None = None
+) -> list[dict]:
+    """The questions of a file, of which `row` makes the rows; raises BadInput for another form, or none."""
+    found, made = parsed(decoded(path, encoding), path, 1), []
     where = ""
     try:
         for number, article in enumerate(found["data"], 1):
             where = f" in article {number}"
             title = article.get("title", f"article {number}")
             for asked, passage in in_article(article):
-                made.append(question(asked, passage, title, f"{path}: {named(asked, number)}"))
+                made.append((row or question)(asked, passage, title, f"{path}: {named(asked, number)}"))
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{path} is not in the form of SQuAD, data > paragraphs > context and qas > id, question, "
@@ -50,6 +52,17 @@ def questions(path: Path) -> list[dict]:
     if not made:
         raise BadInput(f"{path} has no questions; data > paragraphs > qas needs at least one")
     return made
+
+
+def without_answers(path: Path, encoding: str) -> list[dict]:
+    """The questions of a file with their passages; answers need not be there, and are not read."""
+    made = questions(path, encoding, row=unanswered)
+    return [{key: each[key] for key in (ID, TEXT, PAIR, PLACE)} for each in made]
+
+
+def unanswered(asked: dict, passage: str, title: str, place: str) -> dict:
+    """One question as a row, without its answers."""
+    return question({**asked, "answers": [], "is_impossible": True}, passage, title, place)
 
 
 def in_article(article: dict) -> Iterator[tuple[dict, str]]:

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
@@ -28,6 +27,8 @@ class Classifier(nn.Module):
     scale: of a cosine predictor, which has no bias; None for a linear predictor. Features come in float32,
     because bfloat16 cannot distinguish a logit of 20 from one of 20.05.
     """
+
+    drawn = False  # whether layers that the checkpoint should have were drawn
 
     def __init__(self, layers: dict[str, nn.Module], predictor: nn.Linear, *, scale: float | None = None):
         super().__init__()
@@ -92,7 +93,7 @@ def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     """The backbone's own pooler (dense -> tanh) -> dropout -> predictor (code of P-Tuning v2).
 
     told: `components.heads.Pooler`. The pooler learns if the body does. One that the checkpoint lacks is
-    drawn here, learns, and is printed. Raises BadInput for a backbone without such a layer.
+    drawn here and learns, which `drawn` says. Raises BadInput for a backbone without such a layer.
     """
     if backbone.pooler is None:
         raise BadInput("head pooler is for a bert or roberta, whose pooler it reads; take another head")
@@ -101,10 +102,11 @@ def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     if not own:
         nn.init.normal_(dense.weight, std=backbone.initializer_range)
         nn.init.zeros_(dense.bias)
-        tqdm.write("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
     last = predictor(backbone, told, words)
     parts = {"dense": dense, "activation": nn.Tanh(), "dropout": nn.Dropout(told.dropout)}
-    return Classifier(parts, last.predictor, scale=scale_of(told.predictor))
+    made = Classifier(parts, last.predictor, scale=scale_of(told.predictor))
+    made.drawn = not own
+    return made
 
 
 def scale_of(predictor) -> float | None:

@@ -15,16 +15,26 @@ import pandas as pd
 from tailprompt.tasks import classification
 from tailprompt.tasks.task import Given
 
-COLUMN = "choices"
+COLUMN, TEXT = "choices", "prediction_text"
 
 
 def shown(
     logits: np.ndarray, given: Given, rows: pd.DataFrame, classes: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """The letters of the most probable options, without options that a row lacks."""
+    """The letters of the most probable options among those that a row has, and the text of the best."""
     letters = logits[:, : len(classes)]
     lacks = np.arange(letters.shape[1]) >= rows[COLUMN].map(len).to_numpy()[:, None]
-    return classification.shown(np.where(lacks, -np.inf, letters), given, rows, classes)
+    made = classification.shown(np.where(lacks, -np.inf, letters), given, rows, classes)
+    best = [
+        offered[list(classes).index(letter)]
+        for offered, letter in zip(rows[COLUMN], made["prediction"], strict=True)
+    ]
+    return made | {TEXT: np.array(best, dtype=object)}
 
 
-CHOICE = replace(classification.CLASSIFICATION, told_by=COLUMN, shown=shown)
+CHOICE = replace(
+    classification.CLASSIFICATION,
+    told_by=COLUMN,
+    shown_as=(*classification.CLASSIFICATION.shown_as, TEXT),
+    shown=shown,
+)
