@@ -91,11 +91,12 @@ def plan(arguments: list[str]) -> None:
     from tailprompt.plan.config import load
     from tailprompt.plan.forecast import forecast
     from tailprompt.plan.runnable import check_files, check_settings
-    from tailprompt.plan.suits import check_scores
+    from tailprompt.plan.suits import check_norms, check_scores
 
     whole = load(options_of("plan", arguments).configfile)
     check_files(whole)
     check_scores(whole, shown(whole))
+    check_norms(whole, shown(whole))
     check_settings(whole, all_points(whole))
     print(forecast(whole))
 

@@ -5,9 +5,9 @@ import toy
 
 from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
-from tailprompt.plan.blocks import shown
+from tailprompt.plan.blocks import all_points, shown
 from tailprompt.plan.config import load
-from tailprompt.plan.suits import METRICS, check_scores, check_suits
+from tailprompt.plan.suits import METRICS, check_norms, check_scores, check_suits
 from tailprompt.tasks.registry import TASKS
 
 TAGS = {"name": "names", "loader": "tags", "language": "en"}
@@ -56,3 +56,27 @@ def test_a_score_that_a_data_set_lacks_is_refused_before_anything_runs():
         BadInput, match="table9 of mine: data set 'conll04' has no accuracy/all; before / comes one of f1"
     ):
         check_scores(load(["config/paper.yaml"]), {("tables", "mine", "table9"): block})
+
+
+@pytest.mark.parametrize("name", ["conll04", "squad-sample", "superglue-copa"])
+def test_norms_of_class_vectors_are_refused_where_a_run_has_none_for_each_class(name):
+    config = load(["config/paper.yaml"])
+    point = next(each for each in all_points(config) if each.dataset.startswith(name.removesuffix("-sample")))
+    run = {"dataset": point.dataset, "run": point.method, "backbone": point.backbone}
+    block = {
+        "kind": "weight_norms",
+        "protocol": point.protocol,
+        "seeds": [1],
+        "methods": ["x"],
+        "runs": [run],
+    }
+    with pytest.raises(
+        BadInput, match="figure3 of mine: weight_norms are of classes, not of (tags|passages|options)"
+    ):
+        check_norms(config, {("figures", "mine", "figure3"): block})
+
+
+@pytest.mark.parametrize("scale", ["paper", "mini", "demo"])
+def test_the_papers_draw_norms_of_classes(scale):
+    config = load([f"config/{scale}.yaml"])
+    check_norms(config, shown(config))

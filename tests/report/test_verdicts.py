@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks
 from tailprompt.plan.schemas import read
-from tailprompt.report import bootstrap
+from tailprompt.report import bootstrap, records
 from tailprompt.report import verdicts as claims
 from tailprompt.report.tables.claims import claims as table
 from tailprompt.report.tables.claims import printed_effects
@@ -290,3 +290,11 @@ def test_a_claim_compares_the_runs_that_dev_chose(tmp_path):
     long, tex, _ = table(tmp_path, spec)
     assert long.set_index("dataset").ours["all"] > 40
     assert "Of each method on each data set the lr with the best mean dev f1/all." in tex.notes
+
+
+@pytest.mark.parametrize("kind", ["score", "seed_spread", "separability"])
+@pytest.mark.parametrize("beyond", [{}, {"beyond": "f1/tail"}], ids=["alone", "beyond"])
+def test_claims_of_a_paper_without_printed_numbers_have_no_printed_effects(kind, beyond):
+    metric = "knn/1" if kind == "separability" else "f1/all"
+    claim = {"method": "prompt", "than": "cls-tanh", "metric": metric, "statistic": kind, **beyond}
+    assert printed_effects(claim, records.reported("mine")) == {}

@@ -15,7 +15,7 @@ from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.suits import check_scores
+from tailprompt.plan.suits import check_norms, check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
@@ -24,6 +24,7 @@ with refused_as(SystemExit):
     POINTS = blocks.all_points(config)
     check_files(config)
     check_scores(config, SHOWN)
+    check_norms(config, SHOWN)
     SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
+from tailprompt.plan.blocks import points
 from tailprompt.plan.rows import dataset_row, form_of, has_passages, has_tags, kind_of
+from tailprompt.plan.settings import resolved
 from tailprompt.tasks.metrics import METRICS as SCORES
 
 METRICS = {  # of each kind, as `tasks` has them, which needs numpy
@@ -75,6 +77,20 @@ def check_scores(config: dict, everything: dict[tuple[str, str, str], dict]) -> 
                 raise BadInput(
                     f"{name} of {paper}: data set '{dataset}' has no {metric}; before / comes one of "
                     f"{known(allowed)}"
+                )
+
+
+def check_norms(config: dict, everything: dict[tuple[str, str, str], dict]) -> None:
+    """Raise BadInput for a figure of class vectors' norms with a run that has no vector for each class."""
+    for (_, paper, name), block in everything.items():
+        if block["kind"] != "weight_norms":
+            continue
+        for point in points(block):
+            kind = predicts(dataset_row(config, point.dataset))
+            if kind in ("tags", "passages") or resolved(config, point).run.input.name == "options":
+                raise BadInput(
+                    f"{name} of {paper}: weight_norms are of classes, not of {kind}, which data set "
+                    f"'{point.dataset}' has under {point.method}; leave the data set or the method out"
                 )
 
 

@@ -173,7 +173,7 @@ def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
     """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
     path = folder / f"{paper}.csv"
     if not path.is_file():
-        return pd.DataFrame(columns=PRINTED)
+        return pd.DataFrame(columns=PRINTED).astype({"value": float, "spread": float})
     return pd.read_csv(path, dtype={"value": float, "spread": float})
 
 
