@@ -1,5 +1,6 @@
 """What the plan refuses of prefixes and LoRA, with the numbers, before the first run begins."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -92,3 +93,83 @@ def test_a_tuner_goes_on_from_weights_of_its_kind(paper, row, first, said):
         return
     with pytest.raises(BadInput, match=f"'tried' starts from glee/bert-mini/cmid/first/775, which {said}"):
         checked(paper, row, first={"head": "predictor", **first})
+
+
+T5 = {"input": "formatted", "template": "soft", "head": "verbalizer"}
+LARGE = {
+    "prefix, kept": ({"tuner": "prefix", "length": 10**9}, POINT, "length 1000000000 makes"),
+    "prefix, T5": (
+        {**T5, "tuner": "prefix", "length": 10**9},
+        replace(POINT, backbone="t5-mini"),
+        "length 10",
+    ),
+    "prompt, T5": (
+        {**T5, "tuner": "soft_prompt", "length": 10**9},
+        replace(POINT, backbone="t5-mini"),
+        "GB .*no GPU has more than 141",
+    ),
+    "prompt, BERT": (
+        {"tuner": "soft_prompt", "length": 10**9},
+        POINT,
+        "positions of",
+    ),
+    "rank": ({"tuner": "lora", "rank": 10**9}, POINT, "rank 1000000000 makes"),
+    "prompts": (
+        {"tuner": "prompts", "length": 10**9},
+        Point("lpt", "vit-mini", "cifar100@imbalance=100", "tried", 42),
+        "GB .*no GPU has more than 141",
+    ),
+    "one block": (
+        {"tuner": "prompts_shallow", "length": 10**9},
+        Point("lpt", "vit-mini", "cifar100@imbalance=100", "tried", 42),
+        "GB .*no GPU has more than 141",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(LARGE))
+def test_what_learns_but_fits_no_memory_is_refused_with_the_numbers(paper, name):
+    row, point, says = LARGE[name]
+    with pytest.raises(BadInput, match=says):
+        checked(paper, row, point=point)
+
+
+@pytest.mark.parametrize(
+    "config, family, says",
+    [
+        (
+            {"model_type": "roberta"},
+            "bert",
+            "has model_type roberta, but its row says family: bert; say family: roberta",
+        ),
+        (
+            {"model_type": "gpt2"},
+            "bert",
+            "has model_type gpt2, but its row says family: bert; known: bert, roberta",
+        ),
+        ({"architecture": "vit_tiny_patch16_224"}, "bert", "has architecture vit_tiny.* say family: vit"),
+        ({"model_type": "xlm-roberta"}, "roberta", None),
+        ({"hidden_size": 8}, "bert", None),
+    ],
+)
+def test_a_checkpoint_of_another_family_is_refused_in_the_plan(paper, tmp_path, config, family, says):
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / name).write_text(json.dumps(config), "utf-8")
+    changed = merge(paper, {"backbones": {"own": {"family": family, "path": str(tmp_path)}}})
+    point = replace(POINT, backbone="own")
+    if says is None:
+        assert checked(changed, {}, point=point)
+    else:
+        with pytest.raises(BadInput, match=f"^tried on cmid under glee: backbone folder .*{says}"):
+            checked(changed, {}, point=point)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_file_missing_from_the_folder_of_a_backbone_is_named_in_the_plan(paper, tmp_path, name):
+    for other in {"config.json", "model.safetensors", "tokenizer.json"} - {name}:
+        (tmp_path / other).write_text('{"model_type": "bert"}', "utf-8")
+    changed = merge(paper, {"backbones": {"own": {"family": "bert", "path": str(tmp_path)}}})
+    with pytest.raises(
+        BadInput, match=f"{name} not found; it needs config.json, model.safetensors, tokenizer.json"
+    ):
+        checked(changed, {}, point=replace(POINT, backbone="own"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from tailprompt.errors import BadInput
-from tailprompt.model.folder import FILES
+from tailprompt.model.folder import check_complete
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -23,11 +22,7 @@ def source(row: dict) -> tuple[str, dict]:
     if "path" not in row and not {"hub", "revision"} <= set(row):
         raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:
-        needed = FILES[: 2 if row["family"] == "vit" else 3]
-        missing = [file for file in needed if not (Path(row["path"]) / file).is_file()]
-        if missing:
-            needs = ", ".join(needed)
-            raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
+        check_complete(row)
         return row["path"], {}
     return row["hub"], {"revision": row["revision"]}
 

@@ -1,9 +1,18 @@
-"""The files in the folder of a backbone: weights, configuration and tokenizer. This module needs no torch."""
+"""The files in the folder of a backbone: weights, configuration, tokenizer. No torch: the plan asks too."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tailprompt.errors import BadInput, known
+from tailprompt.files import keyed, read_json
+
+TYPES = {  # model_type in a config.json, by family: those whose layers have the family's names
+    "bert": ("bert", "big_bird", "megatron-bert"),
+    "roberta": ("roberta", "camembert", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+    "t5": ("t5", "mt5"),
+    "vit": (None,),  # timm's, which has an architecture instead
+}
 FILES = [
     "config.json",
     "model.safetensors",
@@ -22,3 +31,34 @@ FILES = [
 def files_in(folder: Path) -> list[Path]:
     """The files of FILES that a folder has, sorted."""
     return sorted(file for name in FILES for file in folder.glob(name) if file.is_file())
+
+
+def check_complete(row: dict, root: Path = Path(".")) -> None:
+    """Raise BadInput if a file is missing from the folder of a backbone's row."""
+    needed = FILES[: 2 if row["family"] == "vit" else 3]
+    missing = [file for file in needed if not (root / row["path"] / file).is_file()]
+    if missing:
+        needs = ", ".join(needed)
+        raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
+
+
+def check_family(row: dict, root: Path = Path(".")) -> None:
+    """Raise BadInput if the config.json of a backbone is of another family than its row says.
+
+    A configuration that cannot be read is not judged.
+    """
+    file = root / row["path"] / "config.json"
+    try:
+        stated = keyed(read_json(file), file)
+    except BadInput:
+        return
+    found, allowed = stated.get("model_type"), TYPES.get(row["family"], ())
+    if found is None and "architecture" not in stated:
+        return
+    if allowed and found not in allowed:
+        says = f"model_type {found}" if found else f"architecture {stated['architecture']} (of timm)"
+        of = [name for name, types in TYPES.items() if found in types]
+        raise BadInput(
+            f"backbone folder {row['path']}: its config.json has {says}, but its row says family: "
+            f"{row['family']}; {f'say family: {of[0]}' if of else f'known: {known(TYPES)}'}"
+        )

@@ -23,6 +23,30 @@ def check_length(
         )
 
 
+MEMORY = 141e9  # bytes of the largest GPU that we know
+LEARNED = 16  # bytes of a number that learns: itself, its gradient and two moments of AdamW, in float32
+LEAST = 64  # the width of a backbone whose own is not known yet, which no larger one has
+
+
+def check_memory(tuner, *, width: int | None, depth: int | None, backbone: str = "the backbone") -> None:
+    """Raise BadInput if what a tuner learns cannot be in the memory of any GPU.
+
+    width, depth: of the backbone; None if unknown, which is then taken to be small.
+    """
+    key = next((key for key in ("length", "rank") if hasattr(tuner, key)), None)
+    if key is None:
+        return
+    number, each = getattr(tuner, key), (width or LEAST) * (depth or 1)
+    once, twice = tuner.name in ("soft_prompt", "prompts_shallow"), tuner.name in ("prefix", "lora")
+    learned = number * ((width or LEAST) if once else each * (2 if twice else 1))
+    if learned * LEARNED > MEMORY:
+        raise BadInput(
+            f"{key} {number} makes {learned:,} numbers that learn on {backbone}, which take "
+            f"{learned * LEARNED / 1e9:,.0f} GB with their gradients and moments; no GPU has more than "
+            f"{MEMORY / 1e9:.0f}; lower it"
+        )
+
+
 def places(tuner) -> int:
     """The positions that a tuner takes before the text."""
     shifted = tuner.name == "prefix" and tuner.positions == "shifted"

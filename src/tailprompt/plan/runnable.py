@@ -17,6 +17,7 @@ from tailprompt.files import keyed, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
 from tailprompt.model.adapter_config import KINDS, stated
+from tailprompt.model.folder import check_complete, check_family
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
@@ -28,6 +29,7 @@ from tailprompt.plan.settings import Resolved, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_suits
 
+WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
 MASKED = ("bert", "roberta")  # families with a limited number of positions
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
@@ -125,18 +127,27 @@ def check_changes(point: Point, rules) -> None:
 
 
 def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str) -> None:
-    """Raise BadInput if a backbone does not take the input of a run, or its folder is missing."""
+    """Raise BadInput if a backbone does not take the input of a run, or its folder has not what it needs."""
     if row["family"] not in run.input.families:
         raise BadInput(
             f"{where} backbone '{name}' is of the family {row['family']}; "
             f"it needs one of {known(run.input.families)}"
         )
-    if "path" in row and not Path(root, row["path"]).is_dir():
+    if "path" not in row:
+        return
+    if not Path(root, row["path"]).is_dir():
         raise BadInput(f"backbone '{name}': there is no folder {row['path']}; correct its path in its row")
+    with said_of(where):
+        check_complete(row, Path(root))
+        check_family(row, Path(root))
 
 
 def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     """Raise BadInput where a backbone of this shape cannot have a run's prompts, views or lengths."""
+    width = next((shape[key] for key in WIDTHS if key in shape), None)
+    limits.check_memory(
+        run.tuner, width=width, depth=depth_of(shape) or shape.get("depth"), backbone=backbone
+    )
     if run.input.reads == "image":
         size, patch = row.get("size", shape.get("img_size")), shape.get("patch_size")
         if type(size) is type(patch) is int and size % patch:
