@@ -32,12 +32,7 @@ def export(run: Path, folder: Path) -> None:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise BadInput(f"{folder} is there and not empty; name another folder for the adapter")
     tuner = settings["tuner"]
-    if tuner not in KINDS:
-        raise BadInput(
-            f"{run} has tuner: {tuner}; only runs with tuner: {' or '.join(KINDS)} can be exported"
-        )
-    if tuner == "prefix" and (settings["layers"], settings.get("positions")) != ("all", "shifted"):
-        raise BadInput(f"{run}: peft's prefixes are of all layers and shift positions, but this one does not")
+    check_exportable(run, tuner, settings)
     path = file_of(run)
     with reading(path):
         tensors = load_file(path)
@@ -46,6 +41,32 @@ def export(run: Path, folder: Path) -> None:
     else:
         prompt = settings["prompt_scale"] * named(tensors, "body.prompts", f"tensor in {path},")
     adapter.write(folder, prompt, row, tuner=tuner)
+
+
+WHAT = "export writes the soft prompt (tuner: soft_prompt) or whole prefix (tuner: prefix) of a run on texts"
+WITHOUT = {  # tuner -> why peft cannot have what a run with it trained
+    "full": "tuned the whole backbone, which is in its weights if keep: true",
+    "frozen": "trained its head alone, and an adapter has none",
+    "lora": "trained LoRA, which export does not write yet; tailprompt predict applies it",
+    "prompts": "trained prompts of a ViT, for which peft has no format",
+    "prompts_shallow": "trained prompts of a ViT, for which peft has no format",
+    "group_prompts": "trained prompts of a ViT, for which peft has no format",
+}
+
+
+def check_exportable(run: Path, tuner: str, settings: dict) -> None:
+    """Raise BadInput, with the reason and with what can be exported, for a run that peft cannot have."""
+    if tuner not in KINDS:
+        raise BadInput(f"{run} {WITHOUT.get(tuner, f'has tuner: {tuner}')}; {WHAT}")
+    if settings.get("input") == "pixels":
+        raise BadInput(f"{run} trained a prefix of a ViT, for which peft has no format; {WHAT}")
+    if settings.get("embedded") == "as_released":
+        raise BadInput(f"{run} embeds its prompt twice (embedded: as_released), as peft does not; {WHAT}")
+    if tuner == "prefix" and (settings["layers"], settings.get("positions")) != ("all", "shifted"):
+        had = f"layers: {settings['layers']} and positions: {settings.get('positions')}"
+        raise BadInput(
+            f"{run}: peft's prefixes are of all layers and shift positions, but this one has {had}; {WHAT}"
+        )
 
 
 def main() -> None:

@@ -80,3 +80,15 @@ def test_other_texts_or_another_tokenizer_have_other_files(tokenizer, kept):
 
 def test_no_texts_leave_no_file(tokenizer, tmp_path):
     assert listed(tokens.tokenized(tokenizer, [], tmp_path)) == [] == [*tmp_path.iterdir()]
+
+
+def test_a_text_that_stands_several_times_is_tokenised_and_held_once(tokenizer, tmp_path, monkeypatch):
+    seen, tokenize = [], tokens.tokenize
+    monkeypatch.setattr(
+        tokens, "tokenize", lambda tokenizer, texts: seen.extend(texts) or tokenize(tokenizer, texts)
+    )
+    texts = ["one passage", "another", "one passage", "one passage", "another", ""]
+    made = tokens.tokenized(tokenizer, texts, tmp_path)
+    assert listed(made) == tokenize(tokenizer, texts) and seen == ["one passage", "another", ""]
+    assert len(made.flat) == len(tokenize(tokenizer, ["one passage"])[0]) + 1
+    assert listed(tokens.tokenized(tokenizer, texts[::-1], tmp_path)) == listed(made)[::-1]

@@ -126,6 +126,25 @@ def test_a_prefix_that_peft_cannot_have_is_not_exported(tmp_path):
         export(run, tmp_path / "adapter")
 
 
+NOT_OURS = {
+    "LoRA": ({"tuner": "lora", "head": "predictor"}, "trained LoRA, which export does not write yet"),
+    "linear": ({"tuner": "frozen", "head": "linear"}, "trained its head alone, and an adapter has none"),
+    "finetune": ({"tuner": "full"}, "tuned the whole backbone, which is in its weights if keep: true"),
+    "prompt, as released": (
+        {"tuner": "soft_prompt", "head": "predictor", "length": 3, "embedded": "as_released"},
+        "embeds its prompt twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(NOT_OURS))
+def test_why_a_run_cannot_be_exported_and_what_can_be_is_one_sentence(tmp_path, name):
+    told, says = NOT_OURS[name]
+    run = toy.run(tmp_path, "", epochs=1, **told)
+    with pytest.raises(BadInput, match=f"{says}.*; export writes the soft prompt"):
+        export(run, tmp_path / "adapter")
+
+
 def test_exporting_overwrites_nothing_and_takes_finished_runs_only(tmp_path):
     run = toy.run(tmp_path, "", **SOFT)
     for taken in (run, tmp_path):
@@ -156,7 +175,7 @@ def test_a_prompt_of_an_adapter_is_finite(tmp_path):
 
 def test_what_is_no_such_adapter_is_refused(tmp_path):
     run = toy.run(tmp_path, "cls-tanh")
-    with pytest.raises(BadInput, match="has tuner: full; only runs with tuner: soft_prompt"):
+    with pytest.raises(BadInput, match="tuned the whole backbone.*; export writes the soft prompt"):
         export(run, tmp_path / "adapter")
     adapter.write(tmp_path / "adapter", torch.zeros(3, 16), toy.ROW)
     for changes, said in (({}, "with tuner: soft_prompt"), (SOFT, "has a prompt of 3 x 16, not 5 x 16")):

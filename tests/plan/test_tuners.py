@@ -111,7 +111,7 @@ LARGE = {
     "prompt, BERT": (
         {"tuner": "soft_prompt", "length": 10**9},
         POINT,
-        "positions of",
+        "GB .*no GPU has more than 141",
     ),
     "rank": ({"tuner": "lora", "rank": 10**9}, POINT, "rank 1000000000 makes"),
     "prompts": (

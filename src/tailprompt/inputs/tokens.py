@@ -51,8 +51,13 @@ def spans(
 def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: Path | None = None) -> Ragged:
     """Ids of texts as `tokenize` makes them, from a file in `folder` if another run left them there.
 
-    Otherwise they are made, and left there. A damaged file is made again.
+    Otherwise they are made, and left there. A damaged file is made again. A text that stands several times,
+    as a passage does with each of its questions, is tokenised and held once.
     """
+    number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
+    if len(number) < len(texts):
+        rows = np.fromiter((number[text] for text in texts), np.int64, len(texts))
+        return tokenized(tokenizer, list(number), folder).take(rows)
     path = folder / f"{digest(tokenizer, texts)}.ids" if folder and len(texts) and tokenizer.is_fast else None
     held = path and read(path)
     if held is None:
