@@ -92,7 +92,9 @@ def record(run: Path) -> dict:
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
     if sets := about["data"].get("sets"):
-        raise BadInput(f"{run} is on joined sets ({known(sets)}), each with a head; take a run on one of them")
+        raise BadInput(
+            f"{run} is on joined sets ({known(sets)}), each with a head; take a run on one of them"
+        )
     there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
     wanted = ["path"] if images else [key for key, held in there.items() if held]
     return {**about, "images": images, "wanted": wanted, "task": recorded(about["data"])}

@@ -31,11 +31,12 @@ class Model(nn.Module):
     """A body and a head. In evaluation mode logits are divided by weight norms to the power `eta`.
 
     A batch with `options` says how many classes each example has; the logits of the others are `NEVER`. One
-    with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are
-    [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then
-    the mean over views. A batch of joined sets has the number of its set, `set`. sentinel: the id of a T5's sentinel before the answer, whose loss is added in
-    training. unit: what the outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the
-    states `[batch, tokens, width]`. The head computes in float32, whatever the body computes in.
+    with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are [batch, 3,
+    size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then the mean
+    over views. A batch of joined sets has the number of its set, `set`. sentinel: the id of a T5's sentinel
+    before the answer, whose loss is added in training. unit: what the outputs are of (`tasks.task.Task`); if
+    they are of tokens, the head reads the states `[batch, tokens, width]`. The head computes in float32,
+    whatever the body computes in.
     """
 
     exact = ("head",)

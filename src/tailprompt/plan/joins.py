@@ -18,8 +18,8 @@ def check_joins(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
         if "joins" in row:
             check_parts(rows, row, f"{origin(layers, ['datasets', name, 'joins'])}: data set '{name}'")
         if "joins" not in rows.get(row.get("joined_in"), {"joins": []}):
-            place = f"{origin(layers, ['datasets', name, 'joined_in'])}: data set '{name}'"
-            raise BadInput(f"{place} is joined_in '{row['joined_in']}', which joins nothing; name joined sets")
+            place = f"{origin(layers, ['datasets', name, 'joined_in'])}: joined_in of data set '{name}'"
+            raise BadInput(f"{place} is '{row['joined_in']}', which joins nothing; name joined sets")
 
 
 def check_parts(datasets: dict, row: dict, place: str) -> None:
@@ -37,8 +37,8 @@ def check_parts(datasets: dict, row: dict, place: str) -> None:
     open_ended = [part for part in kinds if datasets[part].get("unanswerable")]
     if open_ended and not row.get("unanswerable"):
         raise BadInput(
-            f"{place} joins {known(open_ended)}, where a question may have no answer; set unanswerable: true, "
-            "so that it holds of all"
+            f"{place} joins {known(open_ended)}, where a question may have no answer; set unanswerable: "
+            "true, so that it holds of all"
         )
 
 

@@ -39,7 +39,14 @@ def dataset_row(config: dict, dataset: str) -> dict:
     plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
     if cut and dataset != f"{base}@{plain}":
         raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
-    return {"title": base, **row, **read_as(config, row), **corpus_path(config, row), "name": base, "cut": cut}
+    return {
+        "title": base,
+        **row,
+        **read_as(config, row),
+        **corpus_path(config, row),
+        "name": base,
+        "cut": cut,
+    }
 
 
 def read_as(config: dict, row: dict) -> dict:

@@ -31,8 +31,9 @@ def sampled(
 ) -> Batches:
     """Batches of (inputs, labels, branch) in the order of a sampler; dual sampling has two branches a step.
 
-    Where sets are joined each batch is of one, whose number the inputs have as `set`. bucket: how many batches are sorted by length together; 1 is a plain shuffle. The sum of losses is
-    divided by the number of examples, or of labelled tokens.
+    Where sets are joined each batch is of one, whose number the inputs have as `set`. bucket: how many
+    batches are sorted by length together; 1 is a plain shuffle. The sum of losses is divided by the number of
+    examples, or of labelled tokens.
     """
     device, lengths, sets = examples.labels.device, examples.lengths, sets_of(examples)
     per_epoch = sum(-(-len(own) // batch) for own in of_sets(torch.arange(len(examples)), sets))
@@ -172,8 +173,9 @@ def predict(
 ) -> Float[Tensor, "examples *outputs"]:
     """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
-    A batch holds examples of similar length and of one set, about `tokens` tokens in all. graphs: captures the whole pass,
-    which must always be over the same examples; those that are not on the device are read again each time.
+    A batch holds examples of similar length and of one set, about `tokens` tokens in all. graphs: captures
+    the whole pass, which must always be over the same examples; those that are not on the device are read
+    again each time.
     """
     model.eval()
     longest_first, sets = torch.argsort(examples.lengths, descending=True, stable=True), sets_of(examples)

@@ -74,9 +74,9 @@ def bucketed(
     """Cut an epoch into batches of similar length, to pad less; with `sets`, each of examples of one set.
 
     All batches are shuffled together, so a set has its share of the steps (P-Tuning v2 does not say how sets
-    take turns). Examples are sorted by length within windows of `window` batches, and then the batches are shuffled. A
-    window of 1 keeps the order of the examples. Larger windows pad less. But if length depends on the class
-    (earnings reports in R52 are short), a batch is then no random sample.
+    take turns). Examples are sorted by length within windows of `window` batches, and then the batches are
+    shuffled. A window of 1 keeps the order of the examples. Larger windows pad less. But if length depends on
+    the class (earnings reports in R52 are short), a batch is then no random sample.
     """
     batches = []
     for own in of_sets(order, sets):
