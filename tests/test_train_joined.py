@@ -84,13 +84,13 @@ def root(tmp_path_factory):
     return root
 
 
-def trained(root, dataset, method="joined", *, seed=1, start=None, told=TOLD, **changes):
+def trained(root, dataset, method="joined", *, start=None, told=TOLD, device="cpu", capture=True, **changes):
     """Train on a data set below `root`; returns the run's folder."""
     settings = toy.completed(
         {**toy.TRAINING, **told, "start": STARTS if start else None, **changes}, reads="text"
     )
-    point = Point("mine", "tiny", dataset, method, seed)
-    train(root, point, toy.asked_of(settings, ROW), torch.device("cpu"), start)
+    point = Point("mine", "tiny", dataset, method, 1)
+    train(root, point, toy.asked_of(settings, ROW), torch.device(device), start, capture=capture)
     return root / "runs" / point.path
 
 
@@ -204,3 +204,12 @@ def test_rows_of_no_set_are_not_predicted_and_the_prefix_is_exported(root, tmp_p
         predict.predict_file(run, file, tmp_path / "out.csv", encoding="utf-8", device="cpu")
     export.export(run, tmp_path / "adapter")
     assert (tmp_path / "adapter/adapter_model.safetensors").is_file()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize("dataset, told", [("both", TOLD), ("asked", {**WINDOWS, "unanswerable": True})])
+def test_steps_on_joined_sets_that_are_captured_are_those_that_are_launched(root, dataset, told):
+    given = {"told": told, "device": "cuda", "epochs": 8, "patience": 8}
+    runs = [trained(root, dataset, f"on-a-card-{way}", capture=way, **given) for way in (True, False)]
+    captured, launched = map(tensors, runs)
+    assert all(torch.equal(captured[name], launched[name]) for name in launched)

@@ -58,9 +58,18 @@ def test_a_training_row_that_dev_or_test_of_another_set_has_is_left_out_and_no_o
     assert (table["split"] != "train").sum() == 4
 
 
+def test_a_sentence_is_known_whatever_its_words_are_cut_into():
+    other = sentences(
+        train=[("week - long talks", [0] * 4), ("Eve", [1])], dev=[("y", [1])], test=[("z", [0])]
+    )
+    mine = sentences(train=[("Bob", [1])], dev=[("week-long talks", [0, 0])], test=[("x", [0])])
+    table, _ = joined.joined({"one": (mine, ["PER"]), "two": (other, ["PER"])})
+    assert list(table.query("split == 'train'")["id"]) == ["one/train-0", "two/train-1"]
+
+
 def test_questions_are_left_out_by_their_passage_and_keep_their_classes():
     parts = {
-        "old": (questions(train=["Ann left.", "Ann is here."], dev=["a"], test=["b"]), ["answerable"]),
+        "old": (questions(train=["Ann  left.", "Ann is here."], dev=["a"], test=["b"]), ["answerable"]),
         "new": (questions(train=["Ann sat."], dev=["c"], test=["Ann left."]), ["answerable", "unanswerable"]),
     }
     table, classes = joined.joined(parts)

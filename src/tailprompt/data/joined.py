@@ -30,9 +30,9 @@ def load(paths: list[Path]) -> tuple[pd.DataFrame, list[str], dict]:
 def joined(parts: dict[str, Part]) -> Part:
     """The rows of all sets, set after set, and the classes of all. parts: by the name of the set.
 
-    A training row that is in dev or test of another set is left out.
+    A training row that is in dev or test of another set is left out (propbank-release holds those of CoNLL12).
     """
-    met = {name: contents(table[table["split"] != "train"]) for name, (table, _) in parts.items()}
+    met = {name: set(content(table[table["split"] != "train"])) for name, (table, _) in parts.items()}
     tables, classes = [], []
     for name, (table, own) in parts.items():
         others = set().union(*(each for other, each in met.items() if other != name))
@@ -47,11 +47,6 @@ def joined(parts: dict[str, Part]) -> Part:
     return pd.concat(tables, ignore_index=True), classes
 
 
-def contents(table: pd.DataFrame) -> set[str]:
-    """What no other set may train on: the sentences, or the passages."""
-    return set(content(table))
-
-
 def content(table: pd.DataFrame) -> pd.Series:
-    """The sentence of each row, or the passage of a question."""
-    return table["pair"] if STARTS in table else table["words"].map("\0".join)
+    """The sentence of each row, or the passage of a question, without blanks: sets cut words otherwise."""
+    return table["pair"].str.split().map("".join) if STARTS in table else table["words"].map("".join)
