@@ -30,7 +30,7 @@ def load(paths: list[Path]) -> tuple[pd.DataFrame, list[str], dict]:
 def joined(parts: dict[str, Part]) -> Part:
     """The rows of all sets, set after set, and the classes of all. parts: by the name of the set.
 
-    A training row that is in dev or test of another set is left out (propbank-release holds those of CoNLL12).
+    A training row that dev or test of another set has is left out: propbank-release holds those of CoNLL12.
     """
     met = {name: set(content(table[table["split"] != "train"])) for name, (table, _) in parts.items()}
     tables, classes = [], []
