@@ -155,7 +155,7 @@ def test_the_loss_of_a_set_is_that_of_its_own_tags(root):
     alone = torch.where(labels > 0, labels - first, labels)
     pairs = [(all_tags[there], labels[there]), (own[there], alone[there])]
     assert torch.equal(*(cross_entropy(*pair, reduction="none") for pair in pairs))
-    assert torch.isin(all_tags[there].argmax(-1), model.head.columns(1)).all()
+    assert torch.isin(all_tags[there].argmax(-1), torch.tensor(model.head.columns[1])).all()
 
 
 def test_a_step_is_chosen_by_the_mean_of_the_scores_of_the_sets(root):
