@@ -65,6 +65,7 @@ rule prepare:
         files=of(data.user_files, "dataset"),
         listing=of(data.listing, "dataset"),
         learned=of(data.learned, "dataset"),
+        parts=of(data.parts, "dataset"),
         source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
@@ -80,9 +81,10 @@ rule prepare:
         raw=of(data.raw_folder, "dataset"),
         listing=lambda wildcards, input: option("--listing", input.listing),
         learned=lambda wildcards, input: option("--learned", input.learned),
+        parts=lambda wildcards, input: options("--parts", input.parts),
     shell:
-        "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
-        " --raw {params.raw:q} {params.listing} {params.learned} --out {output.table:q} > {log:q} 2>&1"
+        "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q} --raw {params.raw:q}"
+        " {params.listing} {params.learned} {params.parts} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule fetch:

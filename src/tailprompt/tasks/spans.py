@@ -191,4 +191,5 @@ SPANS = Task(
     threshold=lambda logits, given: threshold_of(candidates(logits, given), given),
     unit="span",
     outputs=lambda classes: ["first", "last"],
+    outputs_of=lambda classes, name: [0, 1],
 )

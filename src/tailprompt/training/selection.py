@@ -42,7 +42,9 @@ def scorer_of(task: Task, report: Mapping) -> Scorer:
 
 def given(split: Split, threshold: float | None = None) -> Given:
     """What comes with the logits of a split. threshold: the one that dev chose, where it did."""
-    return Given(split.labels.cpu().numpy(), split.names, getattr(split, "aligned", None), threshold)
+    sets = getattr(split, "sets", None)
+    aligned, labels = getattr(split, "aligned", None), split.labels.cpu().numpy()
+    return Given(labels, split.names, aligned, None if sets is None else sets.numpy(), threshold)
 
 
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:
