@@ -205,7 +205,9 @@ def test_without_network_a_hub_backbone_that_is_not_in_the_cache_is_one_sentence
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():
-    with pytest.raises(BadInput, match="unknown backbone family 'gpt'; known: bert, roberta"):
+    with pytest.raises(
+        BadInput, match="unknown backbone family 'gpt'; known: bert, deberta, deberta-v2, roberta"
+    ):
         backbones.load({"family": "gpt", "path": FOLDER})
 
 
