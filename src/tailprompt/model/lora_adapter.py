@@ -24,7 +24,7 @@ def write(folder: Path, weights: dict[str, Tensor], settings: dict, backbone: di
     """Write the changes of a run. settings: its own, flat. backbone: its row of the configuration.
 
     peft changes a ViT's joint layer as a whole, so both changes of one are one of twice the rank there.
-    Raises BadInput for a DeBERTa of the first version, whose joint layers have the three of each head together,
+    Raises BadInput for a DeBERTa of the first version: its joint layers have the three of each head together,
     and the number of heads is not in the run.
     """
     family = backbone["family"]
