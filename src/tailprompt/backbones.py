@@ -16,14 +16,14 @@ from tailprompt.errors import stage
 from tailprompt.files import json_object, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import source, unavailable
-from tailprompt.model.folder import FILES, files_in
+from tailprompt.model.folder import files_in, names_of
 
 
 def fetch(row: dict) -> dict[str, str]:
     """Download the weights if they are missing, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
-    return {file.name: sha256(file) for file in files_in(folder)}
+    return {file.name: sha256(file) for file in files_in(folder, row["family"])}
 
 
 def snapshot(row: dict) -> str:
@@ -34,7 +34,7 @@ def snapshot(row: dict) -> str:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    asked = {"repo_id": row["hub"], "revision": row["revision"], "allow_patterns": FILES}
+    asked = {"repo_id": row["hub"], "revision": row["revision"], "allow_patterns": names_of(row["family"])}
     try:
         return snapshot_download(**asked)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:

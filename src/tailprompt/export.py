@@ -1,6 +1,7 @@
-"""Write the trained soft prompt or prefix of a run as an adapter that peft loads.
+"""Write the trained soft prompt, prefix or LoRA of a run as an adapter that peft loads.
 
-`tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter.
+`tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter
+of a prompt or prefix.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from safetensors.torch import load_file
 
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
-from tailprompt.model import adapter
+from tailprompt.model import adapter, lora_adapter
 from tailprompt.model.adapter_config import KINDS
 from tailprompt.model.weights import file_of
 from tailprompt.plan.places import present
 from tailprompt.training.record import finished
 
+EXPORTED = (*KINDS, "lora")  # tuners
+
 
 def export(run: Path, folder: Path) -> None:
-    """Write the prompt of a finished run to `folder`, which is new or empty.
+    """Write the prompt or changes of a finished run to `folder`, which is new or empty.
 
     Raises BadInput if the folder is not empty, or the run is not finished or trained nothing that peft has.
     """
@@ -32,15 +35,18 @@ def export(run: Path, folder: Path) -> None:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise BadInput(f"{folder} is there and not empty; name another folder for the adapter")
     tuner = settings["tuner"]
-    if tuner not in KINDS:
+    if tuner not in EXPORTED:
         raise BadInput(
-            f"{run} has tuner: {tuner}; only runs with tuner: {' or '.join(KINDS)} can be exported"
+            f"{run} has tuner: {tuner}; only runs with tuner: {' or '.join(EXPORTED)} can be exported"
         )
     if tuner == "prefix" and (settings["layers"], settings.get("positions")) != ("all", "shifted"):
         raise BadInput(f"{run}: peft's prefixes are of all layers and shift positions, but this one does not")
     path = file_of(run)
     with reading(path):
         tensors = load_file(path)
+    if tuner == "lora":
+        lora_adapter.write(folder, tensors, settings, row)
+        return
     if tuner == "prefix":
         prompt = adapter.rows(tensors["body.prefix.keys"], tensors["body.prefix.values"])
     else:
@@ -51,7 +57,7 @@ def export(run: Path, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt or prefix"
+        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt, prefix or LoRA"
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()

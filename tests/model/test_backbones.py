@@ -226,7 +226,9 @@ def test_without_network_weights_in_the_cache_are_taken_though_the_hub_would_lis
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():
-    with pytest.raises(BadInput, match="unknown backbone family 'gpt'; known: bert, roberta"):
+    with pytest.raises(
+        BadInput, match="unknown backbone family 'gpt'; known: bert, deberta, deberta-v2, roberta"
+    ):
         backbones.load({"family": "gpt", "path": FOLDER})
 
 

@@ -15,11 +15,15 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import (
     check_vocabulary,
     drawn,
+    not_plain,
     perhaps_headless,
+    pooler,
     pretrained,
+    quiet,
     source,
     unavailable,
 )
+from tailprompt.model.disentangled import Disentangled
 from tailprompt.model.encoder_decoder import EncoderDecoder
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
@@ -50,6 +54,7 @@ class Backbone:
     positions: the most tokens of an input; infinite where positions are relative
     device_map: the GPU of each part of a body that is spread over several
     pooler: reads the dense layer of the pooler, and whether it is the checkpoint's own; None for a T5
+    pooled: the activation behind that layer
     speaks: whether the checkpoint has the masked-language-model head, else `transform` and `decoder` are
         random, and only heads that read neither may be used
     """
@@ -64,6 +69,7 @@ class Backbone:
     initializer_range: float
     device_map: dict[str, int | str] | None = None
     pooler: Callable[[], tuple[nn.Linear, bool]] | None = None
+    pooled: str = "tanh"
     speaks: bool = True
 
     @property
@@ -165,23 +171,9 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
         model.config.hidden_size,
         positions,
         model.config.initializer_range,
-        pooler=partial(pooler, row, where, pinned),
+        pooler=partial(pooler, row, where, pinned, kind="AutoModel"),
         speaks=speaks,
     )
-
-
-def pooler(row: dict, where: str, pinned: dict) -> tuple[nn.Linear, bool]:
-    """The dense layer of a pooler, and whether it is the checkpoint's own, or else drawn.
-
-    A masked language model has none, but its checkpoint may. It is read only for the head `pooler`.
-    """
-    from transformers import AutoModel
-
-    if "random" in row:
-        return drawn(AutoModel, where, pinned, row["random"]).pooler.dense, True
-    options = {"dtype": torch.float32, **pinned, "output_loading_info": True}
-    model, report = AutoModel.from_pretrained(where, **options)
-    return model.pooler.dense, not any("pooler." in name for name in report["missing_keys"])
 
 
 def t5(row: dict, where: str, pinned: dict) -> Backbone:
@@ -209,12 +201,34 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
 
 
-def quiet() -> None:
-    """Keep transformers from telling in a page what `pretrained` says in a sentence."""
-    from transformers.utils import logging
+def deberta(row: dict, where: str, pinned: dict) -> Backbone:
+    """A DeBERTa without a head for masked words; with `random` its weights are drawn as those of `masked`."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    quiet()
+    config = AutoConfig.from_pretrained(where, **pinned)
+    if config.model_type != row["family"]:
+        raise other_family(where, config.model_type, row)
+    if getattr(config, "talking_head", False):
+        raise BadInput(f"backbone {where} has talking_head, which no prefix goes into; take another DeBERTa")
+    tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    read = partial(drawn, changes=row["random"]) if "random" in row else pretrained
+    model = read(AutoModel, where, pinned)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    config = model.config
+    width, absolute = config.hidden_size, config.position_biased_input
+    return Backbone(
+        Disentangled(model),
+        nn.Sequential(nn.LayerNorm(width, eps=config.layer_norm_eps)),
+        nn.Linear(width, config.vocab_size, device="meta"),
+        tokenizer,
+        width,
+        config.max_position_embeddings if absolute else inf,
+        config.initializer_range,
+        pooler=partial(pooler, row, where, pinned, kind="AutoModelForSequenceClassification"),
+        pooled=config.pooler_hidden_act,
+        speaks=False,
+    )
 
 
 def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -260,21 +274,6 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
     )
 
 
-def not_plain(model: nn.Module) -> str:
-    """What of a timm ViT keeps prompts out of its attention or its features out of reach, or nothing."""
-    from timm.models.vision_transformer import Attention, Block
-
-    if model.global_pool != "token" or isinstance(model.norm, nn.Identity):
-        return "does not end in a class token after a final norm"
-    for layer in model.blocks:
-        attention = getattr(layer, "attn", None)
-        extra = [getattr(attention, part, None) for part in ("norm", "gate")]
-        plain = all(part is None or isinstance(part, nn.Identity) for part in extra)
-        if type(layer) is not Block or type(attention) is not Attention or not plain:
-            return f"has blocks ({type(layer).__name__}, {type(attention).__name__}) of another kind"
-    return ""
-
-
 def other_family(where: str, found: str, row: dict) -> BadInput:
     """What to say of a checkpoint that is not of its row's family."""
     return BadInput(
@@ -286,6 +285,8 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
 FAMILIES = {
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
+    "deberta": deberta,
+    "deberta-v2": deberta,
     "t5": t5,
     "vit": vit,
 }

@@ -130,8 +130,9 @@ class ImageBody(nn.Module):
     Or with a prefix in its blocks, which is `tuners.prefix.Prefix`.
 
     prompts: Float[depth length width] for every block, or Float[1 length width] for the first. border: is
-    added to the pixels. adapters: one parallel to each MLP. dropout: of prompts that learn. rests: whether
-    the ViT stays in evaluation mode, so that its dropout and stochastic depth are off.
+    added to the pixels. adapters: one parallel to each MLP. lora: changes that have hooked themselves into
+    the ViT. dropout: of prompts that learn. rests: whether the ViT stays in evaluation mode, so that its
+    dropout and stochastic depth are off.
     """
 
     reads = "image"
@@ -145,11 +146,12 @@ class ImageBody(nn.Module):
         border: nn.Module | None = None,
         adapters: nn.ModuleList | None = None,
         prefix: nn.Module | None = None,
+        lora: nn.ModuleDict | None = None,
         dropout: float = 0.0,
         rests: bool = True,
     ):
         super().__init__()
-        self.prompts, self.groups = prompts, groups
+        self.prompts, self.groups, self.lora = prompts, groups, lora
         self.pretrained, self.border, self.adapters = pretrained, border, adapters
         self.prefix, self.dropout, self.rests, self.block = prefix, dropout, rests, block
 

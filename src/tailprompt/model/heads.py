@@ -91,11 +91,14 @@ def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]])
 def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     """The backbone's own pooler (dense -> tanh) -> dropout -> predictor (code of P-Tuning v2).
 
-    told: `components.heads.Pooler`. The pooler learns if the body does. One that the checkpoint lacks is
-    drawn here, learns, and is printed. Raises BadInput for a backbone without such a layer.
+    A DeBERTa's has a gelu. told: `components.heads.Pooler`. The pooler learns if the body does. One that the
+    checkpoint lacks is drawn here, learns, and is printed. Raises BadInput for a backbone without such a
+    layer.
     """
     if backbone.pooler is None:
-        raise BadInput("head pooler is for a bert or roberta, whose pooler it reads; take another head")
+        raise BadInput(
+            "head pooler is for a bert, roberta or deberta, whose pooler it reads; take another head"
+        )
     dense, own = backbone.pooler()
     dense.requires_grad_(not own or all(value.requires_grad for value in backbone.body.parameters()))
     if not own:
@@ -103,7 +106,8 @@ def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
         nn.init.zeros_(dense.bias)
         tqdm.write("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
     last = predictor(backbone, told, words)
-    parts = {"dense": dense, "activation": nn.Tanh(), "dropout": nn.Dropout(told.dropout)}
+    activation = named(ACTIVATIONS, backbone.pooled, "activation of a pooler")
+    parts = {"dense": dense, "activation": activation, "dropout": nn.Dropout(told.dropout)}
     return Classifier(parts, last.predictor, scale=scale_of(told.predictor))
 
 
