@@ -89,19 +89,19 @@ class SpreadError:
 
 
 def of_means(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of the mean over seeds of values `[..., 1 + draws, seeds]`: of seeds, and what test shares.
+    """Variances of the mean over seeds of values `[..., 1 + draws, seeds]`: of seeds, and what draws share.
 
     The first draw is measured and the others resample the test examples, the same ones for all seeds. What
-    seeds make of single examples (their interaction) varies over seeds and over draws. It is counted once:
-    with the seeds, whose variance is not taken to be smaller than it.
+    seeds make of single examples (their interaction) varies over seeds and over draws. It is counted once.
     """
     seeds = values.shape[-1]
     measured, drawn = values[..., 0, :], values[..., 1:, :]
     if seeds < 2:
         return np.full(measured.shape[:-1], np.nan), np.zeros(measured.shape[:-1])
+    of_seeds = measured.var(axis=-1, ddof=1) / seeds
     alone, together = variance(drawn, axis=-2).mean(axis=-1), variance(drawn.mean(axis=-1), axis=-1)
-    both = np.maximum(0, alone - together) / (seeds - 1)
-    return np.maximum(measured.var(axis=-1, ddof=1) / seeds, both), both
+    interaction = np.maximum(0, alone - together) / (seeds - 1)
+    return of_seeds, np.minimum(interaction, np.minimum(of_seeds, together))
 
 
 def variance(draws: np.ndarray, axis: int = -1) -> np.ndarray:
