@@ -222,6 +222,18 @@ def test_a_claim_says_which_data_sets_it_lacks(tmp_path):
     assert "Missing on TWO: Prompt-tuning (seeds 1, 2, 3)." in sheet.notes
 
 
+def test_a_table_takes_data_sets_with_the_same_test_examples_together(tmp_path):
+    spec = block("claims", datasets=["one", "two"], claims=[{**TAIL, "datasets": ["one", "two"]}])
+    results(tmp_path, spec)
+    together = table(tmp_path, spec)[0].set_index("dataset").loc["all"]
+    for file in [tmp_path / "data/two.parquet", *tmp_path.glob("runs/*/*/two/*/*/predictions.parquet")]:
+        rows = pd.read_parquet(file)
+        rows.assign(id="other-" + rows.id).to_parquet(file, index=False)
+    apart = table(tmp_path, spec)[0].set_index("dataset").loc["all"]
+    assert apart.ours == together.ours
+    assert apart.high - apart.low < 0.95 * (together.high - together.low)
+
+
 def test_a_whole_claims_table_says_nothing_of_missing_runs(tmp_path):
     notes = " ".join(two_sets(tmp_path)[1].notes)
     assert "Without" not in notes and "Missing" not in notes

@@ -119,7 +119,7 @@ def judged(claim: dict, evidence: dict, reports: dict, printed: pd.DataFrame) ->
     mean = float(np.mean(list(printed_effect.values()))) if printed_effect else np.nan
     total = row(claim, ALL, verdicts.over_all(run) if run else None, mean)
     total["lacks"] = " ".join(name for name in effects if name not in there)
-    total["sets"] = f"{len(there)} of {len(effects)}" if len(there) < len(effects) else str(len(effects))
+    total["sets"] = f"{len(there)} of {len(effects)}" if total["lacks"] else str(len(effects) or "")
     return [total] + [
         row(claim, name, effect, printed_effect.get(records.printed_name(reports[name]), np.nan))
         for name, effect in effects.items()
