@@ -286,6 +286,22 @@ def test_choosing_by_a_score_that_is_undefined_is_one_sentence():
         records.choose(pd.DataFrame(rows), "f1/few")
 
 
+def test_one_seed_names_no_winner(tmp_path):
+    spec = block("scores", seeds=[1], **METRICS, winner="f1/all")
+    note = scores(results(tmp_path, spec), spec)[1].notes[0]
+    assert (
+        note.startswith("No method wins clearly on MADE; Prompt-tuning") and "(no interval: one seed" in note
+    )
+
+
+def test_macro_scores_say_over_which_classes_they_are_means(tmp_path):
+    spec = block("scores", metrics=["accuracy/all", "f1/all", "f1/head"])
+    says = "F1: the mean over classes that occur in the labels or the predictions of test; "
+    assert any(note.startswith(says) for note in scores(results(tmp_path, spec), spec)[1].notes)
+    spec["metrics"] = ["accuracy/all"]
+    assert not any("the mean over classes" in note for note in scores(tmp_path, spec)[1].notes)
+
+
 def test_a_winner_is_open_until_two_methods_are_run(tmp_path):
     spec = block("scores", **METRICS, winner="f1/all")
     gone = [("cls-tanh", seed) for seed in (1, 2, 3)]
