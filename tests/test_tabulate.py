@@ -100,7 +100,7 @@ def test_missing_seeds_are_named_and_n_says_so(tmp_path):
 def test_several_seeds_have_a_mean_and_a_spread(plain):
     notes = scores(*plain)[1].notes
     assert "Ours: mini at scale tiny, seeds 1, 2, 3; points, mean with SD over n seeds." in notes
-    assert any("bootstrap over seeds and test examples" in note for note in notes)
+    assert any("Student's t over seeds and the bootstrap over test examples" in note for note in notes)
 
 
 @pytest.mark.parametrize("seeds, said", [([1], "seed 1"), ([1, 2], "seeds 1, 2")])
@@ -110,7 +110,7 @@ def test_one_seed_has_neither_a_mean_nor_a_spread(tmp_path, seeds, said):
     long, tex, _ = scores(results(tmp_path, spec, leave_out=others), spec)
     assert cell(long).n == 1 and np.isnan(cell(long).spread)
     assert any(f"{said}; points, one run each, of unknown spread over seeds." in n for n in tex.notes)
-    assert any("bootstrap over test examples" in note for note in tex.notes)
+    assert not any(note.startswith("*:") for note in tex.notes) and np.isnan(cell(long).p)
 
 
 def test_a_scale_not_run_shows_the_paper_and_blanks(tmp_path):
@@ -284,6 +284,22 @@ def test_choosing_by_a_score_that_is_undefined_is_one_sentence():
     }
     with pytest.raises(BadInput, match="choose: f1/few of m is undefined on dev of d"):
         records.choose(pd.DataFrame(rows), "f1/few")
+
+
+def test_one_seed_names_no_winner(tmp_path):
+    spec = block("scores", seeds=[1], **METRICS, winner="f1/all")
+    note = scores(results(tmp_path, spec), spec)[1].notes[0]
+    assert (
+        note.startswith("No method wins clearly on MADE; Prompt-tuning") and "(no interval: one seed" in note
+    )
+
+
+def test_macro_scores_say_over_which_classes_they_are_means(tmp_path):
+    spec = block("scores", metrics=["accuracy/all", "f1/all", "f1/head"])
+    says = "F1: the mean over classes that occur in the labels or the predictions of test; "
+    assert any(note.startswith(says) for note in scores(results(tmp_path, spec), spec)[1].notes)
+    spec["metrics"] = ["accuracy/all"]
+    assert not any("the mean over classes" in note for note in scores(tmp_path, spec)[1].notes)
 
 
 def test_a_winner_is_open_until_two_methods_are_run(tmp_path):

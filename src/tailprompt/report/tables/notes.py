@@ -7,6 +7,9 @@ import pandas as pd
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import greek
+from tailprompt.tasks import metrics
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.registry import recorded
 
 
 def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
@@ -18,6 +21,7 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
+        *means(spec, reports),
         *commonest(spec, reports),
         *grouped(spec, reports),
         *diluted(long, spec, reports),
@@ -44,6 +48,18 @@ def data_notes(reports: dict) -> list[str]:
     """The notes in the rows of the data sets, once for all cuts of a data set."""
     noted = {row["of"]: row["note"] for row in reports.values() if row.get("note")}
     return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
+
+
+def means(spec: dict, reports: dict) -> list[str]:
+    """Over which classes the means of classes are taken, if a table of single classes shows any."""
+    shown = [metric.partition("/")[0] for metric in spec["metrics"] if f"/{metrics.CLASS}" not in metric]
+    means = [metrics.METRICS[name] for name in dict.fromkeys(shown) if name in metrics.BY_CLASS]
+    if not means or not any(recorded(report) is CLASSIFICATION for report in reports.values()):
+        return []
+    return [
+        f"{' and '.join(means)}: the mean over classes that occur in the labels or the predictions of test; "
+        "that of a group over its classes alone, and head and tail have classes of the labels only."
+    ]
 
 
 def commonest(spec: dict, reports: dict) -> list[str]:
@@ -114,10 +130,9 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
     if long.ours.notna().any():
         lines.append("In bold: the best of a column.")
     if "p" in long and (long.p < 0.05).any():
-        over = "seeds and test examples" if long.n.max() > 1 else "test examples"
         lines.append(
-            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over {over}, not "
-            "corrected for the number of cells)."
+            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired, by Student's t over seeds and "
+            "the bootstrap over test examples as for claims, not corrected for the number of cells)."
         )
     return lines
 
