@@ -120,6 +120,12 @@ def test_a_run_learns_and_ends_with_the_weights_of_its_best_step():
     assert progress.best_step == progress.curve[scores.index(max(scores))]["step"]  # the first of equals
 
 
+def test_a_score_that_is_undefined_is_never_the_best():
+    scores = iter([float("nan"), 0.3, float("nan"), 0.2] + [0.1] * 9)
+    progress = run(model(), evaluate=lambda _: {"f1": next(scores)})
+    assert (progress.best_score, progress.best_step) == (0.3, 6)
+
+
 def test_parts_that_come_in_evaluation_mode_are_trained_from_the_first_step():
     net, seen = model(), []
     net.drop.eval()  # as a checkpoint of transformers

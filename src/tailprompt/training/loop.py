@@ -273,7 +273,7 @@ def note(
         }
     )
     score = progress.step if schedule.select == "last" else scores[schedule.select]
-    if score <= progress.best_score:
+    if not score > progress.best_score:  # nor where it is undefined
         return
     progress.best_score, progress.best_step = score, progress.step
     if schedule.select != "last":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tailprompt.errors import known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import greek
@@ -62,6 +63,9 @@ def grouped(spec: dict, reports: dict) -> list[str]:
     for report in reports.values():
         groups = report["groups"]["test"]
         blank = [name for name in asked if name in EMPTY and not groups.get(name)]
+        if "trained_on" in report and {*SHOTS} & {*blank}:
+            lines.append(f"Blank on {report['title']}: {known(SHOTS)}, as it has no training examples.")
+            blank = [name for name in blank if name not in SHOTS]
         if {"head", "tail"} <= {*blank} and report.get("threshold") is None:
             lines.append(f"Blank on {report['title']}: head and tail, as its row states no threshold.")
             blank = [name for name in blank if name not in ("head", "tail")]
@@ -81,6 +85,7 @@ def alone(report: dict) -> float | None:
     return share if report["groups"]["test"]["head"] and threshold and share >= threshold else None
 
 
+SHOTS = ("many", "medium", "few")
 EMPTY = {  # why a group has no class
     "head": "head has no class, as test has examples of one class only",
     "tail": "tail has no class, as test has no examples",
