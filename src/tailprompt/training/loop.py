@@ -35,6 +35,11 @@ SAVE_SECONDS = 120.0  # between two saves of the state
 MOST_STEPS = 10**9
 
 
+def undivided(batch: Batch) -> list[Batch]:
+    """The batch as it is."""
+    return [batch]
+
+
 @dataclass(frozen=True)
 class Part:
     """A batch of a step, or a micro-batch of it.
@@ -42,13 +47,14 @@ class Part:
     staged: tensors on the model's device, which differ between steps. made: the staged tensors -> batch, by
     operations on the device alone. items: what divides the sum of its losses, which is the number of items
     (examples, or labelled tokens) in its whole batch. key: parts of equal key and items differ in the values
-    of `staged` alone.
+    of `staged` alone. cut: batch -> its micro-batches, where all are made together.
     """
 
     staged: Sequence[Tensor]
     made: Callable[..., Batch]
     items: int
     key: Hashable
+    cut: Callable[[Batch], Iterable[Batch]] = undivided
 
 
 @dataclass(frozen=True)
@@ -215,9 +221,10 @@ def accumulate(
     """The sum over batches of the mean loss over items; gradients accumulate over micro-batches."""
     total = 0.0
     for part in parts:
-        value = loss(model, part.made(*part.staged), elapsed).sum() / part.items
-        value.backward()
-        total += value.detach()
+        for batch in part.cut(part.made(*part.staged)):
+            value = loss(model, batch, elapsed).sum() / part.items
+            value.backward()
+            total += value.detach()
     return total
 
 
