@@ -25,7 +25,9 @@ def split(labels):
 
 
 def written(path, logits, **changes):
-    write_predictions(path, {"test": logits}, {"test": split([1] * len(logits))}, None, CLASSIFICATION, **changes)
+    write_predictions(
+        path, {"test": logits}, {"test": split([1] * len(logits))}, None, CLASSIFICATION, **changes
+    )
     return pd.read_parquet(path)
 
 

@@ -41,8 +41,8 @@ def write_predictions(
     task: Task,
     *,
     exact: bool = False,
-) -> None:
-    """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts.
+) -> pd.DataFrame:
+    """Write and return the predictions, dev before test: id, split, the task's columns, and group prompts.
 
     Scores are rounded to float16, after the prediction is made of them. exact: whether they stay in float32,
     for a data set on which a prediction is chosen of them again, among some classes. Raises BadInput if
@@ -59,8 +59,10 @@ def write_predictions(
             check_finite(torch.from_numpy(scores), there.ids, f"scores in float16 of {split} example")
             columns[SCORES] = list(scores)
         parts.append(pd.DataFrame(columns | ({"prompts": prompts[split]} if prompts else {})))
+    rows = pd.concat(parts, ignore_index=True)
     with whole(path) as temporary:
-        pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
+        rows.to_parquet(temporary, index=False)
+    return rows
 
 
 def check_finite(values: Tensor, names: Sequence[str], what: str) -> None:

@@ -16,6 +16,7 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         origin(runs, spec),
         *legend(long, spec),
         *absent(runs, reports, spec),
+        *flagged(runs, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
@@ -139,6 +140,28 @@ def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
         missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
+
+
+def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs were flagged, and for what (`training.flags`)."""
+    titles, found = {method["name"]: method["title"] for method in spec["methods"]}, {}
+    for run in runs[runs.there].itertuples():
+        for name in run.record.get("flags", []):
+            cell = f"{titles[run.method]} on {reports[run.dataset]['title']}"
+            found.setdefault(name, {}).setdefault(cell, []).append(str(run.seed))
+    return [
+        f"{FLAGS.get(name, name)}: "
+        + "; ".join(f"{cell} (seeds {', '.join(seeds)})" for cell, seeds in cells.items())
+        + "."
+        for name, cells in found.items()
+    ]
+
+
+FLAGS = {
+    "still": "Training loss does not move",
+    "constant": "All test examples are predicted as one class",
+    "collapsed": "Pool of group prompts has collapsed",
+}
 
 
 def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
