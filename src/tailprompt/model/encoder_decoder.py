@@ -28,7 +28,8 @@ class EncoderDecoder(nn.Module):
         self.encoder, self.decoder, self.lm_head = model.encoder, model.decoder, model.lm_head
         self.config = model.encoder.config  # prefixes and positions are the encoder's
         self.spread = hasattr(model, "hf_device_map")
-        self.scale = model.model_dim**-0.5 if model.config.scale_decoder_outputs else 1.0
+        scaled = getattr(model.config, "scale_decoder_outputs", False)  # which an mT5 never does
+        self.scale = model.model_dim**-0.5 if scaled else 1.0
         asked = torch.tensor([[model.config.decoder_start_token_id, sentinel]])
         self.register_buffer("asked", asked, persistent=False)
 

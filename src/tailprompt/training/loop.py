@@ -151,6 +151,8 @@ def steps(schedule: Schedule, per_epoch: int) -> int:
 def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int) -> Learner:
     """The model with its trainable tensors, their optimizer and the factor of its rate at each step."""
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    if not learned:
+        raise BadInput("nothing of this model learns; take another tuner than frozen, or another head")
     device = next(iter(learned.values())).device
     elapsed = torch.zeros((), dtype=torch.float64, device=device)
     lr = torch.tensor(schedule.lr, device=device) if device.type == "cuda" else schedule.lr
