@@ -79,9 +79,7 @@ def test_flagged_runs_are_named_under_the_table(tmp_path):
         (folder,) = root.glob(f"runs/*/*/*/prompt/{seed}")
         write_json(folder / "run.json", records.record(folder) | {"flags": names})
     _, tex, _ = scores(root, spec)
-    assert (
-        "All test examples are predicted as one class: Prompt-tuning on MADE (seeds 1, 2)." in tex.notes
-    )
+    assert "All test examples are predicted as one class: Prompt-tuning on MADE (seeds 1, 2)." in tex.notes
     assert "Training loss does not move: Prompt-tuning on MADE (seeds 1)." in tex.notes
 
 

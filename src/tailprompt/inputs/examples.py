@@ -97,6 +97,7 @@ def view_rows(
         tokens=backbone.tokens,
         test_zoom=run.input.test_zoom,
         views=run.input.views,
+        kernel=backbone.interpolation,
         **changes,
     )
 

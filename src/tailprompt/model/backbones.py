@@ -13,8 +13,10 @@ from torch import nn
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import (
+    check_outputs,
     check_vocabulary,
     drawn,
+    interpolation,
     perhaps_headless,
     pretrained,
     source,
@@ -90,6 +92,7 @@ class VisionBackbone:
     """A vision transformer of timm without its classifier, and the images that it takes.
 
     size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
+    interpolation: how images are scaled to its size.
     """
 
     reads = "image"
@@ -101,6 +104,7 @@ class VisionBackbone:
     std: tuple[float, ...]
     tokens: int
     initializer_range: float = 0.02
+    interpolation: str = "bilinear"
 
     @property
     def attention(self) -> Attention:
@@ -241,6 +245,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         raise other_family(where, type(model).__name__, row)
     if departure := not_plain(model):
         raise BadInput(f"backbone {where} {departure}; take a ViT with class token, final norm, plain blocks")
+    check_outputs(row, model.num_classes, where)
     model.reset_classifier(0)
     (height, width), patch = model.patch_embed.img_size, model.patch_embed.patch_size[0]
     if height != width or height % patch:
@@ -257,6 +262,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         tuple(stated["mean"]),
         tuple(stated["std"]),
         (height // patch) ** 2 + 1,
+        interpolation=interpolation(row, stated["interpolation"], where),
     )
 
 
