@@ -17,7 +17,6 @@ from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import source, unavailable
 from tailprompt.model.folder import FILES, files_in
 
-
 WEIGHTS = "model.safetensors"
 
 

@@ -1,4 +1,4 @@
-"""Every kind of checkpoint that a row of config/backbones.yaml names loads, on random weights, and is itself."""
+"""Every kind of checkpoint that a row of config/backbones.yaml names loads, on random weights."""
 
 import json
 

@@ -88,7 +88,7 @@ def random_windows(images: Images, scale: tuple[float, float], generator: Genera
 
 
 def resized(images: Images, size: int, *, kernel: str = "bilinear") -> Images:
-    """Whole images scaled to `size` pixels a side, antialiased when they shrink. kernel: a name of KERNELS."""
+    """Whole images scaled to `size` pixels a side, with antialias. kernel: a name of KERNELS."""
     height, width = images.shape[-2:]
     if (height, width) == (size, size):
         return images

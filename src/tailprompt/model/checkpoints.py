@@ -94,7 +94,7 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
 
 
 def interpolation(row: dict, stated: str, where: str) -> str:
-    """How images are scaled: as the row says, `own` as the checkpoint states, without either as LPT's code."""
+    """How images are scaled: as the row says, `own` as the checkpoint states, else as LPT's code."""
     if row.get("interpolation") != "own":
         return row.get("interpolation", "bilinear")
     if stated not in ("bilinear", "bicubic"):

@@ -161,8 +161,12 @@ def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int)
 
 
 def tired(progress: Progress, patience: float) -> bool:
-    """Whether the last evaluation came `patience` steps or more after the best one."""
-    return bool(progress.curve) and progress.curve[-1]["step"] - progress.best_step >= patience
+    """Whether the best step lies `patience` steps back, evaluated since or not (code of GLEE).
+
+    Of evaluations that are farther apart, there is one more at least.
+    """
+    seen = progress.curve[-1]["step"] - progress.best_step if progress.curve else -1
+    return seen >= min(patience, 1) and progress.step - progress.best_step >= patience
 
 
 def update(
