@@ -102,6 +102,18 @@ def test_every_tuner_of_texts_trains_on_every_kind(named, tmp_path, tuner):
     assert toy.scores(folder)[[0, 1, 2]].notna().all(axis=None)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_a_t5_drops_as_its_row_says(share):
+    row = {**ROW_T5, "random": {**SMALL_T5, "dropout_rate": 0.1}, "dropout": share}
+    backbone = backbones.load(row)
+    body, ids = backbone.body.train(), torch.randint(8, 400, (3, 7))
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    once, again = (body(**batch).last_hidden_state for _ in range(2))
+    assert torch.equal(once, again) == (share == 0)
+    parts = [part.p for part in body.modules() if isinstance(part, torch.nn.Dropout)]
+    assert {*parts} == {share} and len(parts) > 10
+
+
 def test_a_model_of_which_nothing_learns_is_one_sentence(tmp_path):
     told = {"input": "formatted", "head": "verbalizer", "template": "soft", "tuner": "frozen"}
     with pytest.raises(BadInput, match="nothing of this model learns; take another tuner"):

@@ -206,11 +206,22 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
+    if "dropout" in row:
+        set_dropout(model, row["dropout"])
     exchange(model)
     body = EncoderDecoder(model, sentinel(tokenizer))
     width, factor = model.config.d_model, model.config.initializer_factor
     places = getattr(model, "hf_device_map", None)
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
+
+
+def set_dropout(model: nn.Module, share: float) -> None:
+    """The share that all dropout of a T5 drops; its attention reads a number of its own."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
+        elif isinstance(getattr(module, "dropout", None), float):
+            module.dropout = share
 
 
 def quiet() -> None:
