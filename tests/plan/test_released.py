@@ -64,6 +64,19 @@ def test_no_run_of_ppt_is_another_one_under_another_title():
     assert len({*names}) == len(names)
 
 
+def test_pre_training_as_released_has_three_positions_and_lengths_that_hold_the_prompt():
+    for name, length in {"pair": 512, "choice": 1024, "single": 368, "unified": 768}.items():
+        found = told(f"prompts-{name}", PRETRAIN, protocol="ppt", backbone="t5-xxl")
+        assert found["sentinel_loss"] and found["ending_loss"] and found["max_length"] == length - 100
+    downstream = told("cb@total=32", "ppt-as-released", protocol="ppt", backbone="t5-xxl")
+    assert downstream["sentinel_loss"] and not downstream["ending_loss"]
+
+
+@pytest.mark.parametrize("dataset", ["cb@total=32", "superglue-rte@total=32"])
+def test_ppt_cuts_no_row_of_sets_that_its_code_does_not_cut(dataset):
+    assert told(dataset, "pt", protocol="ppt", backbone="t5-xxl")["max_length"] == 512
+
+
 RATES = {  # of the scripts for few examples (code)
     "sst2": (5e-6, 1e-2, 1e-2, 1e-2),
     "sst5": (5e-6, 1e-2, 1e-2, 1e-2),

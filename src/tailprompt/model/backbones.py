@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CPU = torch.device("cpu")
+ENDING = "<extra_id_1>"  # what a T5 says after its answer
 
 
 class Attention(NamedTuple):

@@ -17,7 +17,7 @@ class Decoded(NamedTuple):
 class EncoderDecoder(nn.Module):
     """A T5 that predicts what its first sentinel stands for. The decoder sees the start and the sentinel.
 
-    The next token is the answer (PPT Eq. 2 and its code). If the layers are on several devices, input and
+    The next token is the answer (PPT Eq. 2 and its code). The decoder may also see the right answer. If the layers are on several devices, input and
     output are on the first.
     """
 
@@ -39,17 +39,28 @@ class EncoderDecoder(nn.Module):
     def get_input_embeddings(self) -> nn.Embedding:
         return self.encoder.get_input_embeddings()
 
-    def forward(self, *, attention_mask, input_ids=None, inputs_embeds=None, token_type_ids=None, **prefixed):
+    def forward(
+        self,
+        *,
+        attention_mask,
+        input_ids=None,
+        inputs_embeds=None,
+        token_type_ids=None,
+        answer=None,
+        **prefixed,
+    ):
         """last_hidden_state: Float[batch 2 width], of answer and sentinel; token types are ignored.
 
-        prefixed: the `prefix` of the encoder, where there is one.
+        answer: ids of the right answers, Int[batch], after which a third state is of what follows. prefixed: the `prefix` of the encoder, where there is one.
         """
         inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         read = self.encoder(**inputs, **prefixed).last_hidden_state
+        asked = self.asked.expand(len(read), -1)
         hidden = self.decoder(
-            input_ids=self.asked.expand(len(read), -1),
+            input_ids=asked if answer is None else torch.cat([asked, answer[:, None]], dim=1),
             encoder_hidden_states=read,
             encoder_attention_mask=attention_mask,
             use_cache=False,
         ).last_hidden_state
-        return Decoded(self.scale * hidden.flip(1).to(attention_mask.device))
+        states = torch.cat([hidden[:, :2].flip(1), hidden[:, 2:]], dim=1)
+        return Decoded(self.scale * states.to(attention_mask.device))
