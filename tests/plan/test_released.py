@@ -6,7 +6,7 @@ import pytest
 from scales import scale
 
 from tailprompt.plan import blocks
-from tailprompt.plan.points import Point
+from tailprompt.plan.points import Point, parse
 from tailprompt.plan.settings import settings
 
 RELEASED = [name for name in scale("paper")["methods"] if name.endswith("-as-released")]
@@ -65,7 +65,7 @@ def test_no_run_of_ppt_is_another_one_under_another_title():
 
 
 def test_pre_training_as_released_has_three_positions_and_lengths_that_hold_the_prompt():
-    for name, length in {"pair": 512, "choice": 1024, "single": 368, "unified": 768}.items():
+    for name, length in {"pair": 512, "choice": 1024, "single-stars": 368, "unified": 768}.items():
         found = told(f"prompts-{name}", PRETRAIN, protocol="ppt", backbone="t5-xxl")
         assert found["sentinel_loss"] and found["ending_loss"] and found["max_length"] == length - 100
     downstream = told("cb@total=32", "ppt-as-released", protocol="ppt", backbone="t5-xxl")
@@ -75,6 +75,25 @@ def test_pre_training_as_released_has_three_positions_and_lengths_that_hold_the_
 @pytest.mark.parametrize("dataset", ["cb@total=32", "superglue-rte@total=32"])
 def test_ppt_cuts_no_row_of_sets_that_its_code_does_not_cut(dataset):
     assert told(dataset, "pt", protocol="ppt", backbone="t5-xxl")["max_length"] == 512
+
+
+def test_single_sentences_are_labelled_by_a_model_at_the_papers_scale_and_by_a_lexicon_elsewhere():
+    points = {point.dataset for point in blocks.all_points(scale("paper")) if point.method == "ppt-pretrain"}
+    rows = scale("paper")["datasets"]
+    labels = {name: rows[name].get("annotator") for name in points if rows[name]["loader"] == "pseudo_label"}
+    assert labels == {"prompts-single-stars": "model", "prompts-single-stars-zh": "model"}
+    mini = {point.dataset for point in blocks.all_points(scale("mini")) if point.method == "ppt-pretrain"}
+    assert "prompts-single" in mini and "prompts-single-stars" not in mini
+
+
+@pytest.mark.parametrize("name", ["paper", "mini"])
+def test_no_cut_of_cb_promises_more_than_the_half_of_its_250_training_examples(name):
+    totals = [
+        parse(point.dataset)[1].get("total", 0)
+        for point in blocks.all_points(scale(name))
+        if parse(point.dataset)[0] == "cb"
+    ]
+    assert 0 < max(totals) <= 125
 
 
 RATES = {  # of the scripts for few examples (code)

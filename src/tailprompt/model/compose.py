@@ -33,8 +33,9 @@ class Model(nn.Module):
     with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are
     [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then
     the mean over views. sentinels: the ids of a T5's sentinels before the answer, and perhaps after it, whose
-    losses are added in training. unit: what the outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the
-    states `[batch, tokens, width]`. The head computes in float32, whatever the body computes in.
+    losses are added in training. unit: what the outputs are of (`tasks.task.Task`); if they are of tokens,
+    the head reads the states `[batch, tokens, width]`. The head computes in float32, whatever the body
+    computes in.
     """
 
     exact = ("head",)
@@ -58,7 +59,8 @@ class Model(nn.Module):
 
         In training also the term that is added to each loss, if there is one.
 
-        The term is the losses of the sentinels `[batch, sentinels]` (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
+        The term is the losses of the sentinels `[batch, sentinels]` (code of PPT), or 1 - cosine(query, keys)
+        (LPT Eq. 5).
         """
         read = self.read(batch)
         if self.unit != "example":
@@ -70,7 +72,8 @@ class Model(nn.Module):
         added = read.match
         if self.sentinels:
             said = [self.head.features(state.float()) for state in read.states[:, 1:].unbind(1)]
-            added = torch.stack([self.head.surprise(*each) for each in zip(said, self.sentinels)], dim=1)
+            pairs = zip(said, self.sentinels, strict=True)
+            added = torch.stack([self.head.surprise(*each) for each in pairs], dim=1)
         return logits if added is None else (logits, added)
 
     def of_tokens(

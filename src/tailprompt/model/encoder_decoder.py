@@ -17,8 +17,8 @@ class Decoded(NamedTuple):
 class EncoderDecoder(nn.Module):
     """A T5 that predicts what its first sentinel stands for. The decoder sees the start and the sentinel.
 
-    The next token is the answer (PPT Eq. 2 and its code). The decoder may also see the right answer. If the layers are on several devices, input and
-    output are on the first.
+    The next token is the answer (PPT Eq. 2 and its code). The decoder may also see the right answer. If the
+    layers are on several devices, input and output are on the first.
     """
 
     exact = ("lm_head",)  # which the head reads
@@ -51,7 +51,8 @@ class EncoderDecoder(nn.Module):
     ):
         """last_hidden_state: Float[batch 2 width], of answer and sentinel; token types are ignored.
 
-        answer: ids of the right answers, Int[batch], after which a third state is of what follows. prefixed: the `prefix` of the encoder, where there is one.
+        answer: ids of the right answers, Int[batch], after which a third state is of what follows. prefixed:
+        the `prefix` of the encoder, where there is one.
         """
         inputs = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         read = self.encoder(**inputs, **prefixed).last_hidden_state

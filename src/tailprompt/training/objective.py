@@ -26,8 +26,8 @@ def objective(
     """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example or token.
 
     outputs: logits, or (logits, added term of each example). The added term is 1 - cosine(query, keys) (LPT
-    Eq. 5) if there is a key_weight, and otherwise the losses of the sentinels. labels: class ids, or (class ids,
-    class ids mixed in, share of the first), or those of tokens or answers (`tasks.task.Given`). counts:
+    Eq. 5) if there is a key_weight, and otherwise the losses of the sentinels. labels: class ids, or (class
+    ids, class ids mixed in, share of the first), or those of tokens or answers (`tasks.task.Given`). counts:
     training examples of each class. scale: of the logits.
     """
     branches = branches_of(training, counts, scale)
