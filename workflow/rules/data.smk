@@ -64,6 +64,7 @@ rule prepare:
         verbalizer=of(data.verbalizer, "dataset"),
         files=of(data.user_files, "dataset"),
         listing=of(data.listing, "dataset"),
+        parts=of(data.parts, "dataset"),
         source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
@@ -78,9 +79,10 @@ rule prepare:
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),
         listing=lambda wildcards, input: option("--listing", input.listing),
+        parts=lambda wildcards, input: options("--parts", input.parts),
     shell:
         "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
-        " --raw {params.raw:q} {params.listing} --out {output.table:q} > {log:q} 2>&1"
+        " --raw {params.raw:q} {params.listing} {params.parts} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule fetch:

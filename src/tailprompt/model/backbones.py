@@ -22,7 +22,7 @@ from tailprompt.model.checkpoints import (
     source,
     unavailable,
 )
-from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.encoder_decoder import EncoderDecoder, set_dropout
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
 
@@ -214,15 +214,6 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     width, factor = model.config.d_model, model.config.initializer_factor
     places = getattr(model, "hf_device_map", None)
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
-
-
-def set_dropout(model: nn.Module, share: float) -> None:
-    """The share that all dropout of a T5 drops; its attention reads a number of its own."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = share
-        elif isinstance(getattr(module, "dropout", None), float):
-            module.dropout = share
 
 
 def quiet() -> None:

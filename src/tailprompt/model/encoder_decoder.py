@@ -65,3 +65,12 @@ class EncoderDecoder(nn.Module):
         ).last_hidden_state
         states = torch.cat([hidden[:, :2].flip(1), hidden[:, 2:]], dim=1)
         return Decoded(self.scale * states.to(attention_mask.device))
+
+
+def set_dropout(model: nn.Module, share: float) -> None:
+    """The share that all dropout of a T5 drops; its attention reads a number of its own."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
+        elif isinstance(getattr(module, "dropout", None), float):
+            module.dropout = share

@@ -10,7 +10,7 @@ from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
-from tailprompt.plan.rows import dataset_row
+from tailprompt.plan.rows import dataset_row, parts_of
 
 DECODED = (
     "name",
@@ -54,6 +54,11 @@ def user_files(config: dict, dataset: str) -> list[str]:
     entries = row.get("files") or {"all": row.get("path", {})}
     paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
     return [path for path in [*paths, row.get("lexicon")] if path]
+
+
+def parts(config: dict, dataset: str) -> list[str]:
+    """The prepared data sets that a joined one is made of; none for others."""
+    return [f"results/{config['scale']}/data/{part}.parquet" for part in parts_of(config, dataset)]
 
 
 def corpus(config: dict, dataset: str) -> str | list:
