@@ -6,8 +6,10 @@ import pytest
 from scales import scale
 
 from tailprompt.plan import blocks
+from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.settings import settings
+from tailprompt.plan.starts import start_of
 
 RELEASED = [name for name in scale("paper")["methods"] if name.endswith("-as-released")]
 PRETRAIN = "ppt-pretrain-as-released"  # runs as a start
@@ -77,13 +79,14 @@ def test_ppt_cuts_no_row_of_sets_that_its_code_does_not_cut(dataset):
     assert told(dataset, "pt", protocol="ppt", backbone="t5-xxl")["max_length"] == 512
 
 
-def test_single_sentences_are_labelled_by_a_model_at_the_papers_scale_and_by_a_lexicon_elsewhere():
-    points = {point.dataset for point in blocks.all_points(scale("paper")) if point.method == "ppt-pretrain"}
-    rows = scale("paper")["datasets"]
-    labels = {name: rows[name].get("annotator") for name in points if rows[name]["loader"] == "pseudo_label"}
-    assert labels == {"prompts-single-stars": "model", "prompts-single-stars-zh": "model"}
-    mini = {point.dataset for point in blocks.all_points(scale("mini")) if point.method == "ppt-pretrain"}
-    assert "prompts-single" in mini and "prompts-single-stars" not in mini
+def test_single_sentences_may_be_labelled_by_a_model_with_the_same_settings():
+    prompts = {"en": {"prompts": {"ssc": "prompts-single-stars"}}}
+    config = merge(scale("paper"), {"languages": prompts})
+    start = start_of(config, Point("ppt", "t5-xxl", "sst2@total=32", "ppt", 10))
+    assert start.dataset == "prompts-single-stars"
+    assert config["datasets"]["prompts-single-stars"]["annotator"] == "model"
+    by_lexicon = {**vars(start), "dataset": "prompts-single"}
+    assert settings(config, start) == settings(config, Point(**by_lexicon))
 
 
 @pytest.mark.parametrize("name", ["paper", "mini"])

@@ -534,7 +534,7 @@ def prompting(paper, **changes):
 @pytest.mark.parametrize(
     "method, dataset, start",
     [
-        ("own", "ecom", ("prompts-single-stars-zh", "soft", 1)),
+        ("own", "ecom", ("prompts-single-zh", "soft", 1)),
         ("own", "boolq", ("rte", "soft", 1)),
         ("own", "r52", ("r52", "soft", 1)),
         ("unified", "rte", ("boolq", "soft", 775)),
