@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from blocks import block, results
+from sklearn.metrics import f1_score
 
 from tailprompt import tabulate
 from tailprompt.errors import BadInput
@@ -51,6 +52,35 @@ def test_ours_is_mean_and_sample_sd_over_seeds_in_points(plain):
     assert cell(long).ours == pytest.approx(100 * values.mean())
     assert cell(long).spread == pytest.approx(100 * values.std(ddof=1))
     assert cell(long).n == 3
+
+
+def test_another_token_is_a_class_to_the_table_and_to_the_bootstrap_alike(tmp_path):
+    spec = block("scores", **METRICS)
+    root = results(tmp_path, spec)
+    for file in root.glob("runs/*/*/*/prompt/*/predictions.parquet"):  # of a run with open decoding
+        rows = pd.read_parquet(file)
+        rows.loc[rows.index % 9 == 0, "prediction"] = len(made_up.CLASSES)
+        rows.to_parquet(file, index=False)
+    long, _, _ = scores(root, spec)
+    (folder,) = root.glob("runs/*/*/*/prompt/1")
+    test = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
+    table = records.scores(root, records.runs(root, spec), ["f1/all"])
+    ours = table.query("split == 'test' and method == 'prompt' and seed == 1").value.item()
+    assert ours == pytest.approx(f1_score(test.label, test.prediction, average="macro"))
+    for metric in spec["metrics"]:
+        first, other = (cell(long, method=method, metric=metric) for method in ("cls-tanh", "prompt"))
+        assert other.gain == pytest.approx(other.ours - first.ours)
+
+
+def test_flagged_runs_are_named_under_the_table(tmp_path):
+    spec = block("scores", **METRICS)
+    root = results(tmp_path, spec)
+    for seed, names in ((1, ["constant", "still"]), (2, ["constant"])):
+        (folder,) = root.glob(f"runs/*/*/*/prompt/{seed}")
+        write_json(folder / "run.json", records.record(folder) | {"flags": names})
+    _, tex, _ = scores(root, spec)
+    assert "All test examples are predicted as one class: Prompt-tuning on MADE (seeds 1, 2)." in tex.notes
+    assert "Training loss does not move: Prompt-tuning on MADE (seeds 1)." in tex.notes
 
 
 def test_cuts_of_one_data_set_are_told_apart(tmp_path):

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
@@ -33,6 +34,7 @@ from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
+from tailprompt.inputs.label_words import scored, unread
 from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
@@ -51,6 +53,7 @@ from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
 from tailprompt.training.fitting import fit_model
+from tailprompt.training.flags import flags
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -117,7 +120,8 @@ def train(
     )
     logits, tau = predicted(model, seen, run, scorer)
     prompts = chosen_prompts(model, splits, run)
-    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task)
+    chooses = "accepted" in prepared.table  # perhaps among some classes (`tasks.classification.chosen`)
+    rows = write_predictions(folder / "predictions.parquet", logits, splits, prompts, task, exact=chooses)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
@@ -126,10 +130,30 @@ def train(
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
+    flagged = flags(progress.curve, rows, prepared.classes, pool=getattr(run.tuner, "pool", 0))
+    about |= {"pieces": about_words(prepared, backbone, run), "flags": warned(flagged)}
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
     about |= {"computed_in": computed_in(device, run.precision)} | surroundings(device)
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
+
+
+def about_words(prepared: Prepared, backbone: Backbone | VisionBackbone, run: Run) -> dict[str, list[str]]:
+    """The pieces that score each class, for run.json; what of a word is not read is printed."""
+    if run.head.name != "verbalizer":
+        return {}
+    words, tokenizer = prepared.words, backbone.tokenizer
+    ids = word_ids(prepared.classes, words, backbone, run)
+    for sentence in unread(words, ids, tokenizer, template=getattr(run.input, "template", None)):
+        tqdm.write(sentence)
+    return scored(words, ids, tokenizer)
+
+
+def warned(flagged: dict[str, str]) -> list[str]:
+    """The names of a run's flags, for run.json; what they say is printed."""
+    for sentence in flagged.values():
+        tqdm.write(f"warning: {sentence}")
+    return [*flagged]
 
 
 def keep_of(run: Run) -> bool | None:

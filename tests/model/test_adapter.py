@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 import toy
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from tailprompt.components.resolve import run_of
@@ -149,7 +149,11 @@ def test_an_adapter_has_as_many_vectors_as_it_says(length, tmp_path):
 
 
 def test_a_prompt_of_an_adapter_is_finite(tmp_path):
-    adapter.write(tmp_path, torch.full((3, 16), torch.nan), toy.ROW)
+    broken = torch.full((3, 16), torch.nan)
+    with pytest.raises(BadInput, match="is not written: prompt_embeddings is not finite"):
+        adapter.write(tmp_path, broken, toy.ROW)
+    adapter.write(tmp_path, torch.zeros(3, 16), toy.ROW)
+    save_file({adapter.TENSOR: broken}, tmp_path / adapter.WEIGHTS)  # by another program
     with pytest.raises(BadInput, match="prompt_embeddings holds numbers that are not finite"):
         adapter.read(tmp_path)
 

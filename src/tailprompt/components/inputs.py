@@ -49,6 +49,11 @@ class Formatted:
         False,
         "for a T5: true adds the loss of the sentinel before the answer and halves the sum (PPT's code)",
     )
+    ending_loss: bool = key(
+        False,
+        "beside sentinel_loss: true adds that of the sentinel after the answer, and takes a third of the sum "
+        "(PPT's code in pre-training)",
+    )
 
 
 @component("pixels")

@@ -13,8 +13,10 @@ from torch import nn
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import (
+    check_outputs,
     check_vocabulary,
     drawn,
+    interpolation,
     not_plain,
     perhaps_headless,
     pooler,
@@ -24,7 +26,7 @@ from tailprompt.model.checkpoints import (
     unavailable,
 )
 from tailprompt.model.disentangled import Disentangled
-from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.encoder_decoder import EncoderDecoder, set_dropout
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CPU = torch.device("cpu")
+ENDING = "<extra_id_1>"  # what a T5 says after its answer
 
 
 class Attention(NamedTuple):
@@ -96,6 +99,7 @@ class VisionBackbone:
     """A vision transformer of timm without its classifier, and the images that it takes.
 
     size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
+    interpolation: how images are scaled to its size.
     """
 
     reads = "image"
@@ -107,6 +111,7 @@ class VisionBackbone:
     std: tuple[float, ...]
     tokens: int
     initializer_range: float = 0.02
+    interpolation: str = "bilinear"
 
     @property
     def attention(self) -> Attention:
@@ -136,8 +141,7 @@ def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
 
     It is in float32 on the CPU. A row may give a frozen body another `dtype`, read it straight onto GPUs
     (`device_map`), and recompute layers for the gradient (`checkpointing`). device: where it will compute;
-    `meta` reads no weights of a T5. learns: whether the body itself is tuned, which takes float32, because
-    AdamW's steps are smaller than those of bfloat16.
+    `meta` reads no weights of a T5. learns: whether the body is tuned, so in float32 (AdamW's small steps).
     """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
@@ -194,6 +198,8 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
+    if "dropout" in row:
+        set_dropout(model, row["dropout"])
     exchange(model)
     body = EncoderDecoder(model, sentinel(tokenizer))
     width, factor = model.config.d_model, model.config.initializer_factor
@@ -255,6 +261,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         raise other_family(where, type(model).__name__, row)
     if departure := not_plain(model):
         raise BadInput(f"backbone {where} {departure}; take a ViT with class token, final norm, plain blocks")
+    check_outputs(row, model.num_classes, where)
     model.reset_classifier(0)
     (height, width), patch = model.patch_embed.img_size, model.patch_embed.patch_size[0]
     if height != width or height % patch:
@@ -271,6 +278,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         tuple(stated["mean"]),
         tuple(stated["std"]),
         (height // patch) ** 2 + 1,
+        interpolation=interpolation(row, stated["interpolation"], where),
     )
 
 

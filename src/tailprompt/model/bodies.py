@@ -82,6 +82,7 @@ class TextBody(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Read:
         """The last hidden states, and the one at the position that is read in each example."""
         inputs = {key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
+        inputs |= {"answer": batch["answer"]} if "answer" in batch else {}
         states = self.behind_prompts(**inputs) if self.prompts is not None else self.states(**inputs)
         rows = torch.arange(len(states), device=states.device)
         return Read(states[rows, batch["position"]], states)  # PPT Eq. 2: read at the mask
@@ -97,7 +98,9 @@ class TextBody(nn.Module):
             attention_mask = added_mask(attention_mask, self.pretrained.get_input_embeddings().weight.dtype)
         return self.pretrained(attention_mask=attention_mask, **inputs).last_hidden_state
 
-    def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
+    def behind_prompts(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **others: Tensor
+    ) -> Tokens:
         """The network's last hidden states behind the prompt, without those of the prompt."""
         batch, tokens = input_ids.shape
         if self.twice:  # once here and once in the network, which is told no types
@@ -111,6 +114,7 @@ class TextBody(nn.Module):
             inputs_embeds=torch.cat([prompts, embedded], dim=1),  # PPT Eq. 2: [P; f(x)]
             attention_mask=torch.cat([before, attention_mask], dim=1),
             token_type_ids=torch.cat([torch.zeros_like(before), token_type_ids], dim=1),
+            **others,
         )
         return states[:, -tokens:]
 

@@ -93,6 +93,27 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
         )
 
 
+def interpolation(row: dict, stated: str, where: str) -> str:
+    """How images are scaled: as the row says, `own` as the checkpoint states, else as LPT's code."""
+    if row.get("interpolation") != "own":
+        return row.get("interpolation", "bilinear")
+    if stated not in ("bilinear", "bicubic"):
+        raise BadInput(f"backbone {where} states interpolation {stated}; set bilinear or bicubic in its row")
+    return stated
+
+
+def check_outputs(row: dict, found: int, where: str) -> None:
+    """Raise BadInput for a checkpoint with another number of classes than its row expects.
+
+    One that was tuned on other classes may bear the same name in another version of timm.
+    """
+    if row.get("outputs", found) != found:
+        raise BadInput(
+            f"backbone {where} has a classifier of {found} classes, and its row says outputs: "
+            f"{row['outputs']}; it is another checkpoint"
+        )
+
+
 def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     """A model with the checkpoint's config and `changes`, whose weights are drawn from seed 0."""
     from transformers import AutoConfig

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tailprompt.errors import known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import greek
@@ -18,6 +19,7 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         origin(runs, spec),
         *legend(long, spec),
         *absent(runs, reports, spec),
+        *flagged(runs, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
@@ -78,6 +80,9 @@ def grouped(spec: dict, reports: dict) -> list[str]:
     for report in reports.values():
         groups = report["groups"]["test"]
         blank = [name for name in asked if name in EMPTY and not groups.get(name)]
+        if "trained_on" in report and {*SHOTS} & {*blank}:
+            lines.append(f"Blank on {report['title']}: {known(SHOTS)}, as it has no training examples.")
+            blank = [name for name in blank if name not in SHOTS]
         if {"head", "tail"} <= {*blank} and report.get("threshold") is None:
             lines.append(f"Blank on {report['title']}: head and tail, as its row states no threshold.")
             blank = [name for name in blank if name not in ("head", "tail")]
@@ -97,6 +102,7 @@ def alone(report: dict) -> float | None:
     return share if report["groups"]["test"]["head"] and threshold and share >= threshold else None
 
 
+SHOTS = ("many", "medium", "few")
 EMPTY = {  # why a group has no class
     "head": "head has no class, as test has examples of one class only",
     "tail": "tail has no class, as test has no examples",
@@ -149,6 +155,28 @@ def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
         missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
+
+
+def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs were flagged, and for what (`training.flags`)."""
+    titles, found = {method["name"]: method["title"] for method in spec["methods"]}, {}
+    for run in runs[runs.there].itertuples():
+        for name in run.record.get("flags", []):
+            cell = f"{titles[run.method]} on {reports[run.dataset]['title']}"
+            found.setdefault(name, {}).setdefault(cell, []).append(str(run.seed))
+    return [
+        f"{FLAGS.get(name, name)}: "
+        + "; ".join(f"{cell} (seeds {', '.join(seeds)})" for cell, seeds in cells.items())
+        + "."
+        for name, cells in found.items()
+    ]
+
+
+FLAGS = {
+    "still": "Training loss does not move",
+    "constant": "All test examples are predicted as one class",
+    "collapsed": "Pool of group prompts has collapsed",
+}
 
 
 def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
