@@ -69,7 +69,7 @@ from tailprompt.model.folder import files_in
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 row = json.loads(options["--row"])
-digests = {file.name: sha256(file) for file in files_in(Path(row["path"]))}
+digests = {file.name: sha256(file) for file in files_in(Path(row["path"]), row["family"])}
 Path(options["--out"]).write_text(json.dumps({**row, "sha256": digests}))
 """
 METHODS = ("cls-tanh", "prompt", "prompt-focal")  # the last starts from the one before

@@ -261,6 +261,8 @@ def test_wordnet_folders_are_numbered_as_imagenet_not_as_they_stand(tmp_path):
     canonical, classes, made = data.load_images({**ROW, **row}, tmp_path / "mine.parquet")
     told = report.describe(canonical, classes, row, dataset="mine", task="classification", **made)
     assert told["among"] == [6, 11] and list(canonical["label"]) == [6, 11] and told["imbalance"] is None
+    shot = [told["groups"]["test"][name] for name in ("many", "medium", "few")]
+    assert shot == [[], [], []]  # and not all 1,000 few, by training counts of its own
     assert "test 2; 1000 classes\n" in report.sentence_of({**told, "title": "A"})
 
 

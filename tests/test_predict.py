@@ -279,6 +279,20 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     refused(["weights.safetensors cannot be read"], moved, rows)
 
 
+def test_scores_that_are_not_finite_are_refused_and_nothing_is_written(runs, rows, monkeypatch, tmp_path):
+    whole = predict.predict
+
+    def broken(*told, **more):
+        logits = whole(*told, **more)
+        logits[4, 1] = float("nan")
+        return logits
+
+    monkeypatch.setattr(predict, "predict", broken)
+    with pytest.raises(BadInput, match="logits of .* not finite"):
+        predict.predict_file(runs["prompt"], rows, tmp_path / "out.csv", encoding="utf-8", device="cpu")
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_a_run_that_kept_its_head_only_is_refused(runs, rows):
     said = "set keep: true in the scale's file, methods: {cls-tanh: {keep: true}}, and run it again"
     refused(["holds the head without its body", said], runs["head"], rows)

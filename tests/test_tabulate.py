@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from blocks import block, results
+from sklearn.metrics import f1_score
 
 from tailprompt import tabulate
 from tailprompt.errors import BadInput
@@ -51,6 +52,35 @@ def test_ours_is_mean_and_sample_sd_over_seeds_in_points(plain):
     assert cell(long).ours == pytest.approx(100 * values.mean())
     assert cell(long).spread == pytest.approx(100 * values.std(ddof=1))
     assert cell(long).n == 3
+
+
+def test_another_token_is_a_class_to_the_table_and_to_the_bootstrap_alike(tmp_path):
+    spec = block("scores", **METRICS)
+    root = results(tmp_path, spec)
+    for file in root.glob("runs/*/*/*/prompt/*/predictions.parquet"):  # of a run with open decoding
+        rows = pd.read_parquet(file)
+        rows.loc[rows.index % 9 == 0, "prediction"] = len(made_up.CLASSES)
+        rows.to_parquet(file, index=False)
+    long, _, _ = scores(root, spec)
+    (folder,) = root.glob("runs/*/*/*/prompt/1")
+    test = pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
+    table = records.scores(root, records.runs(root, spec), ["f1/all"])
+    ours = table.query("split == 'test' and method == 'prompt' and seed == 1").value.item()
+    assert ours == pytest.approx(f1_score(test.label, test.prediction, average="macro"))
+    for metric in spec["metrics"]:
+        first, other = (cell(long, method=method, metric=metric) for method in ("cls-tanh", "prompt"))
+        assert other.gain == pytest.approx(other.ours - first.ours)
+
+
+def test_flagged_runs_are_named_under_the_table(tmp_path):
+    spec = block("scores", **METRICS)
+    root = results(tmp_path, spec)
+    for seed, names in ((1, ["constant", "still"]), (2, ["constant"])):
+        (folder,) = root.glob(f"runs/*/*/*/prompt/{seed}")
+        write_json(folder / "run.json", records.record(folder) | {"flags": names})
+    _, tex, _ = scores(root, spec)
+    assert "All test examples are predicted as one class: Prompt-tuning on MADE (seeds 1, 2)." in tex.notes
+    assert "Training loss does not move: Prompt-tuning on MADE (seeds 1)." in tex.notes
 
 
 def test_cuts_of_one_data_set_are_told_apart(tmp_path):
@@ -100,7 +130,7 @@ def test_missing_seeds_are_named_and_n_says_so(tmp_path):
 def test_several_seeds_have_a_mean_and_a_spread(plain):
     notes = scores(*plain)[1].notes
     assert "Ours: mini at scale tiny, seeds 1, 2, 3; points, mean with SD over n seeds." in notes
-    assert any("bootstrap over seeds and test examples" in note for note in notes)
+    assert any("Student's t over seeds and the bootstrap over test examples" in note for note in notes)
 
 
 @pytest.mark.parametrize("seeds, said", [([1], "seed 1"), ([1, 2], "seeds 1, 2")])
@@ -110,7 +140,7 @@ def test_one_seed_has_neither_a_mean_nor_a_spread(tmp_path, seeds, said):
     long, tex, _ = scores(results(tmp_path, spec, leave_out=others), spec)
     assert cell(long).n == 1 and np.isnan(cell(long).spread)
     assert any(f"{said}; points, one run each, of unknown spread over seeds." in n for n in tex.notes)
-    assert any("bootstrap over test examples" in note for note in tex.notes)
+    assert not any(note.startswith("*:") for note in tex.notes) and np.isnan(cell(long).p)
 
 
 def test_a_scale_not_run_shows_the_paper_and_blanks(tmp_path):
@@ -284,6 +314,22 @@ def test_choosing_by_a_score_that_is_undefined_is_one_sentence():
     }
     with pytest.raises(BadInput, match="choose: f1/few of m is undefined on dev of d"):
         records.choose(pd.DataFrame(rows), "f1/few")
+
+
+def test_one_seed_names_no_winner(tmp_path):
+    spec = block("scores", seeds=[1], **METRICS, winner="f1/all")
+    note = scores(results(tmp_path, spec), spec)[1].notes[0]
+    assert (
+        note.startswith("No method wins clearly on MADE; Prompt-tuning") and "(no interval: one seed" in note
+    )
+
+
+def test_macro_scores_say_over_which_classes_they_are_means(tmp_path):
+    spec = block("scores", metrics=["accuracy/all", "f1/all", "f1/head"])
+    says = "F1: the mean over classes that occur in the labels or the predictions of test; "
+    assert any(note.startswith(says) for note in scores(results(tmp_path, spec), spec)[1].notes)
+    spec["metrics"] = ["accuracy/all"]
+    assert not any("the mean over classes" in note for note in scores(tmp_path, spec)[1].notes)
 
 
 def test_a_winner_is_open_until_two_methods_are_run(tmp_path):

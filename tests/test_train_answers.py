@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import deberta
 import numpy as np
 import pandas as pd
 import pytest
@@ -212,4 +213,14 @@ def test_other_tuners_learn_from_passages_and_options(tmp_path, tuner, asks):
     told = {**WINDOWS, "stride": 4} if asks == "windows" else {"input": "options", "select": "accuracy"}
     length = {} if tuner == "lora" else {"length": 3}
     folder, about = trained(tmp_path, *made, **{**told, **length}, tuner=tuner)
+    assert 0 <= of(scores_of(folder, about), "exact" if asks == "windows" else "accuracy") <= 1
+
+
+@pytest.mark.parametrize("kind", ["one", "two"])
+@pytest.mark.parametrize("asks", ["options", "windows"])
+def test_a_deberta_learns_from_passages_and_options(tmp_path, kind, asks):
+    made = (questions(), ["answerable", "unanswerable"]) if asks == "windows" else (options(), list("ABC"))
+    told = {**WINDOWS, "stride": 4} if asks == "windows" else {"input": "options", "select": "accuracy"}
+    row = deberta.row(tmp_path / "backbone", kind)
+    folder, about = trained(tmp_path, *made, **told, length=3, tuner="prefix", row=row)
     assert 0 <= of(scores_of(folder, about), "exact" if asks == "windows" else "accuracy") <= 1

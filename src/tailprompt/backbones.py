@@ -12,18 +12,33 @@ from pathlib import Path
 
 import torch
 
-from tailprompt.errors import stage
+from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import source, unavailable
-from tailprompt.model.folder import FILES, files_in
+from tailprompt.model.folder import files_in, names_of
+
+WEIGHTS = "model.safetensors"
 
 
 def fetch(row: dict) -> dict[str, str]:
     """Download the weights if they are missing, and return the SHA-256 of each file."""
     where, pinned = source(row)
     folder = Path(snapshot(row) if pinned else where)
-    return {file.name: sha256(file) for file in files_in(folder)}
+    digests = {file.name: sha256(file) for file in files_in(folder, row["family"])}
+    check_digest(row, digests.get(WEIGHTS), where)
+    if row.get("revision") == "main":
+        print(f"revision main of {where} is commit {folder.name} today; set it in the row to pin it")
+    return digests
+
+
+def check_digest(row: dict, found: str | None, where: str) -> None:
+    """Raise BadInput for weights that are not those of the row's digest."""
+    if row.get("sha256", found) != found:
+        raise BadInput(
+            f"backbone {where}: {WEIGHTS} has the SHA-256 {found}, and its row says {row['sha256']}; "
+            "other weights have been published under this name"
+        )
 
 
 def snapshot(row: dict) -> str:
@@ -34,7 +49,7 @@ def snapshot(row: dict) -> str:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    asked = {"repo_id": row["hub"], "revision": row["revision"], "allow_patterns": FILES}
+    asked = {"repo_id": row["hub"], "revision": row["revision"], "allow_patterns": names_of(row["family"])}
     try:
         return snapshot_download(**asked)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:

@@ -1,6 +1,7 @@
-"""Write the trained soft prompt or prefix of a run as an adapter that peft loads.
+"""Write the trained soft prompt, prefix or LoRA of a run as an adapter that peft loads.
 
-`tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter.
+`tailprompt export RUN FOLDER` writes it. A method with `start: {folder: FOLDER}` begins from such an adapter
+of a prompt or prefix.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from safetensors.torch import load_file
 
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import keyed, read_json, reading
-from tailprompt.model import adapter
+from tailprompt.model import adapter, lora_adapter
 from tailprompt.model.adapter_config import KINDS
 from tailprompt.model.weights import file_of
 from tailprompt.plan.places import present
 from tailprompt.training.record import finished
 
+EXPORTED = (*KINDS, "lora")  # tuners
+
 
 def export(run: Path, folder: Path) -> None:
-    """Write the prompt of a finished run to `folder`, which is new or empty.
+    """Write the prompt or changes of a finished run to `folder`, which is new or empty.
 
     Raises BadInput if the folder is not empty, or the run is not finished or trained nothing that peft has.
     """
@@ -36,6 +39,9 @@ def export(run: Path, folder: Path) -> None:
     path = file_of(run)
     with reading(path):
         tensors = load_file(path)
+    if tuner == "lora":
+        lora_adapter.write(folder, tensors, settings, row)
+        return
     if tuner == "prefix":
         prompt = adapter.rows(tensors["body.prefix.keys"], tensors["body.prefix.values"])
     else:
@@ -43,11 +49,10 @@ def export(run: Path, folder: Path) -> None:
     adapter.write(folder, prompt, row, tuner=tuner)
 
 
-WHAT = "export writes the soft prompt (tuner: soft_prompt) or whole prefix (tuner: prefix) of a run on texts"
+WHAT = "export writes the soft_prompt, whole prefix or lora (tuners) of a run on texts"
 WITHOUT = {  # tuner -> why peft cannot have what a run with it trained
     "full": "tuned the whole backbone, which is in its weights if keep: true",
     "frozen": "trained its head alone, and an adapter has none",
-    "lora": "trained LoRA, which export does not write yet; tailprompt predict applies it",
     "prompts": "trained prompts of a ViT, for which peft has no format",
     "prompts_shallow": "trained prompts of a ViT, for which peft has no format",
     "group_prompts": "trained prompts of a ViT, for which peft has no format",
@@ -56,10 +61,10 @@ WITHOUT = {  # tuner -> why peft cannot have what a run with it trained
 
 def check_exportable(run: Path, tuner: str, settings: dict) -> None:
     """Raise BadInput, with the reason and with what can be exported, for a run that peft cannot have."""
-    if tuner not in KINDS:
+    if tuner not in EXPORTED:
         raise BadInput(f"{run} {WITHOUT.get(tuner, f'has tuner: {tuner}')}; {WHAT}")
     if settings.get("input") == "pixels":
-        raise BadInput(f"{run} trained a prefix of a ViT, for which peft has no format; {WHAT}")
+        raise BadInput(f"{run} trained on images, for which peft has no format; {WHAT}")
     if settings.get("embedded") == "as_released":
         raise BadInput(f"{run} embeds its prompt twice (embedded: as_released), as peft does not; {WHAT}")
     if tuner == "prefix" and (settings["layers"], settings.get("positions")) != ("all", "shifted"):
@@ -72,7 +77,7 @@ def check_exportable(run: Path, tuner: str, settings: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt or prefix"
+        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt, prefix or LoRA"
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()

@@ -102,9 +102,13 @@ def clear(path: Path) -> None:
 
 
 def write_json(path: str | Path, value) -> None:
-    """Write `value` as indented UTF-8 JSON, atomically."""
+    """Write `value` as indented UTF-8 JSON, atomically; raises BadInput for a number that is not finite."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    except ValueError:
+        raise BadInput(f"{path} is not written: a number in it is not finite") from None
     with whole(path) as temporary:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
+        temporary.write_text(text + "\n", "utf-8")
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Given, Task
 from tailprompt.training.batches import predict
+from tailprompt.training.outcome import check_finite
 from tailprompt.training.precision import PRECISIONS
 from tailprompt.training.record import finished
 from tailprompt.training.selection import given
@@ -77,6 +78,7 @@ def apply(
         rows = table.iloc[at : at + CHUNK]
         examples = view(rows)
         logits = predict(model, examples, precision=told.precision)
+        check_finite(logits, examples.names, f"{run}: logits of")
         yield rows, rescaled(model, logits, about["tau"]), given(examples, about.get("threshold"))
 
 

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
@@ -33,6 +34,7 @@ from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
+from tailprompt.inputs.label_words import scored, unread
 from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
@@ -51,6 +53,7 @@ from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
 from tailprompt.training.fitting import fit_model
+from tailprompt.training.flags import flags
 from tailprompt.training.outcome import (
     asked_features,
     chosen_prompts,
@@ -60,7 +63,7 @@ from tailprompt.training.outcome import (
 )
 from tailprompt.training.precision import computed_in
 from tailprompt.training.provenance import costs, surroundings
-from tailprompt.training.record import about_cards, about_data, about_size, about_training
+from tailprompt.training.record import about_cards, about_data, about_size, about_training, learned
 from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, chosen_threshold, dev_scores, predicted, scorer_of
 
@@ -119,7 +122,9 @@ def train(
     logits, tau = predicted(model, seen, run, scorer)
     threshold = chosen_threshold(task, logits, splits, start)
     prompts = chosen_prompts(model, splits, run)
-    write_predictions(folder / "predictions.parquet", logits, splits, prompts, task, threshold)
+    chooses = "accepted" in prepared.table  # perhaps among some classes (`tasks.classification.chosen`)
+    path = folder / "predictions.parquet"
+    rows = write_predictions(path, logits, splits, prompts, task, threshold, exact=chooses)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
     write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
@@ -129,10 +134,30 @@ def train(
     about |= about_data(prepared, splits) | about_size(model)
     dev, chosen = dev_scores(logits, splits, scorer), {"tau": tau, "threshold": threshold, "start": start}
     about |= about_training(progress, run, prepared, dev, **chosen)
+    flagged = flags(progress.curve, rows, prepared.classes, pool=getattr(run.tuner, "pool", 0))
+    about |= {"pieces": about_words(prepared, backbone, run), "flags": warned(flagged)}
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
     about |= {"computed_in": computed_in(device, run.precision)} | surroundings(device)
     write_json(folder / "run.json", about)
     (folder / "state.pt").unlink(missing_ok=True)
+
+
+def about_words(prepared: Prepared, backbone: Backbone | VisionBackbone, run: Run) -> dict[str, list[str]]:
+    """The pieces that score each class, for run.json; what of a word is not read is printed."""
+    if run.head.name != "verbalizer":
+        return {}
+    words, tokenizer = prepared.words, backbone.tokenizer
+    ids = word_ids(prepared.classes, words, backbone, run)
+    for sentence in unread(words, ids, tokenizer, template=getattr(run.input, "template", None)):
+        tqdm.write(sentence)
+    return scored(words, ids, tokenizer)
+
+
+def warned(flagged: dict[str, str]) -> list[str]:
+    """The names of a run's flags, for run.json; what they say is printed."""
+    for sentence in flagged.values():
+        tqdm.write(f"warning: {sentence}")
+    return [*flagged]
 
 
 def keep_of(run: Run) -> bool | None:
@@ -156,19 +181,6 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
 def reads_words(run: Run) -> bool:
     """Whether the classes have words: for the head, or to count the options that a row may have."""
     return run.head.name == "verbalizer" or run.input.name == "options"
-
-
-def learned(prepared: Prepared, run: Run, start: Path | None, task: Task) -> list[str]:
-    """The classes that the model has; those of the run at `start` where a data set of tags only tests it.
-
-    They come first in that data set, which may have more. Raises BadInput where they do not.
-    """
-    if run.training or not start or task.unit != "token":
-        return prepared.classes
-    theirs = read_json(start / "run.json", "classes")["classes"]
-    if prepared.classes[: len(theirs)] != theirs:
-        raise BadInput(f"{prepared.path} numbers its classes otherwise than {start} does; prepare it again")
-    return theirs
 
 
 def begun_model(

@@ -129,6 +129,7 @@ def test_a_function_has_its_components_name_takes_its_keys_and_has_no_defaults(s
         taken = hyper_parameters(function)
         keys = {key for key in keys_of(option) - COUNTED if not key.endswith(BRANCH)}
         scaled = {"scale"} if getattr(option, "scaled", False) else set()
+        scaled |= {"lr"} if getattr(option, "of_rate", False) else set()
         assert function.__name__ == name
         assert taken.keys() - MADE == keys | scaled | OF_TRAINING.get(slot, set())
         assert {taken[key] for key in taken.keys() - MADE} <= {inspect.Parameter.empty}

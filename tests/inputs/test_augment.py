@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as one_by_one
 
 from tailprompt.inputs.augment import (
+    KERNELS,
     MEAN,
     RATIO,
     STD,
@@ -67,20 +69,24 @@ def test_five_crops_are_torchvisions(side, size):
 
 
 @pytest.mark.parametrize("side, size", [(32, 224), (64, 48), (33, 8), (16, 16)])
-def test_scaling_whole_images_is_torchvisions_resize(side, size):
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scaling_whole_images_is_torchvisions_resize(side, size, kernel):
     whole = torch.rand(2, 3, side, side) * 255
-    theirs = one_by_one.resize(whole, [size, size], antialias=True)
-    torch.testing.assert_close(resized(whole, size), theirs, atol=1e-3, rtol=0)
+    mode = InterpolationMode(kernel)
+    theirs = one_by_one.resize(whole, [size, size], mode, antialias=True).clamp(0, 255)
+    torch.testing.assert_close(resized(whole, size, kernel=kernel), theirs, atol=1e-3, rtol=0)
     windows = torch.tensor([[0, 0, side, side]] * 2)
-    torch.testing.assert_close(scaled(whole, windows, size), theirs, atol=1e-3, rtol=0)
+    torch.testing.assert_close(scaled(whole, windows, size, kernel=kernel), theirs, atol=1e-3, rtol=0)
 
 
-def test_scaled_windows_are_torchvisions_one_by_one():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scaled_windows_are_torchvisions_one_by_one(kernel):
     whole = torch.rand(16, 3, 40, 30) * 255
     windows = random_windows(whole, (0.08, 1.0))
-    together = scaled(whole, windows, 24)
+    together = scaled(whole, windows, 24, kernel=kernel)
     for image, window, ours in zip(whole, windows.tolist(), together, strict=True):
-        theirs = one_by_one.resized_crop(image, *window, [24, 24], antialias=True)
+        mode = InterpolationMode(kernel)
+        theirs = one_by_one.resized_crop(image, *window, [24, 24], mode, antialias=True).clamp(0, 255)
         torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
 
 

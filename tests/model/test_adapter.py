@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 import toy
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from tailprompt.components.resolve import run_of
@@ -127,7 +127,6 @@ def test_a_prefix_that_peft_cannot_have_is_not_exported(tmp_path):
 
 
 NOT_OURS = {
-    "LoRA": ({"tuner": "lora", "head": "predictor"}, "trained LoRA, which export does not write yet"),
     "linear": ({"tuner": "frozen", "head": "linear"}, "trained its head alone, and an adapter has none"),
     "finetune": ({"tuner": "full"}, "tuned the whole backbone, which is in its weights if keep: true"),
     "prompt, as released": (
@@ -141,7 +140,7 @@ NOT_OURS = {
 def test_why_a_run_cannot_be_exported_and_what_can_be_is_one_sentence(tmp_path, name):
     told, says = NOT_OURS[name]
     run = toy.run(tmp_path, "", epochs=1, **told)
-    with pytest.raises(BadInput, match=f"{says}.*; export writes the soft prompt"):
+    with pytest.raises(BadInput, match=f"{says}.*; export writes the soft_prompt"):
         export(run, tmp_path / "adapter")
 
 
@@ -168,14 +167,18 @@ def test_an_adapter_has_as_many_vectors_as_it_says(length, tmp_path):
 
 
 def test_a_prompt_of_an_adapter_is_finite(tmp_path):
-    adapter.write(tmp_path, torch.full((3, 16), torch.nan), toy.ROW)
+    broken = torch.full((3, 16), torch.nan)
+    with pytest.raises(BadInput, match="is not written: prompt_embeddings is not finite"):
+        adapter.write(tmp_path, broken, toy.ROW)
+    adapter.write(tmp_path, torch.zeros(3, 16), toy.ROW)
+    save_file({adapter.TENSOR: broken}, tmp_path / adapter.WEIGHTS)  # by another program
     with pytest.raises(BadInput, match="prompt_embeddings holds numbers that are not finite"):
         adapter.read(tmp_path)
 
 
 def test_what_is_no_such_adapter_is_refused(tmp_path):
     run = toy.run(tmp_path, "cls-tanh")
-    with pytest.raises(BadInput, match="tuned the whole backbone.*; export writes the soft prompt"):
+    with pytest.raises(BadInput, match="tuned the whole backbone.*; export writes the soft_prompt"):
         export(run, tmp_path / "adapter")
     adapter.write(tmp_path / "adapter", torch.zeros(3, 16), toy.ROW)
     for changes, said in (({}, "with tuner: soft_prompt"), (SOFT, "has a prompt of 3 x 16, not 5 x 16")):

@@ -18,6 +18,8 @@ from tailprompt import backbones as fetching
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.model import backbones
+from tailprompt.model.checkpoints import interpolation
+from tailprompt.plan import schemas
 
 HUB = {"family": "bert", "hub": "nobody/nothing", "revision": "0" * 40}
 
@@ -226,7 +228,9 @@ def test_without_network_weights_in_the_cache_are_taken_though_the_hub_would_lis
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():
-    with pytest.raises(BadInput, match="unknown backbone family 'gpt'; known: bert, roberta"):
+    with pytest.raises(
+        BadInput, match="unknown backbone family 'gpt'; known: bert, deberta, deberta-v2, roberta"
+    ):
         backbones.load({"family": "gpt", "path": FOLDER})
 
 
@@ -251,6 +255,49 @@ def test_positions_of_a_vit_are_resampled_to_the_size_of_its_row(tmp_path):
     assert taken.size == 24 and taken.body.pos_embed.shape[1] == 1 + 6 * 6
     whole.set_input_size(24)
     assert torch.allclose(taken.body.pos_embed, whole.pos_embed, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "stated, row, taken",
+    [
+        ("bicubic", {}, "bilinear"),  # as LPT's code, whatever the checkpoint states
+        ("bicubic", {"interpolation": "own"}, "bicubic"),
+        ("bilinear", {"interpolation": "own"}, "bilinear"),
+        ("bilinear", {"interpolation": "bicubic"}, "bicubic"),
+    ],
+)
+def test_images_are_scaled_as_the_row_or_the_checkpoint_says(tmp_path, stated, row, taken):
+    path, _ = timm_vit(tmp_path, pretrained_cfg={"interpolation": stated, "num_classes": 7})
+    assert backbones.load({"family": "vit", "path": path, **row}).interpolation == taken
+    with pytest.raises(BadInput, match="states interpolation lanczos; set bilinear or bicubic in its row"):
+        interpolation({"interpolation": "own"}, "lanczos", path)
+
+
+def test_a_vit_with_another_classifier_than_its_row_expects_is_another_checkpoint(tmp_path):
+    path, _ = timm_vit(tmp_path)
+    assert backbones.load({"family": "vit", "path": path, "outputs": 7}).width
+    with pytest.raises(BadInput, match="has a classifier of 7 classes, and its row says outputs: 21843"):
+        backbones.load({"family": "vit", "path": path, "outputs": 21843})
+
+
+def test_every_vit_from_the_hub_says_how_many_classes_it_was_trained_on():
+    rows = schemas.read("config/backbones.yaml")["backbones"].values()
+    assert all("outputs" in row for row in rows if row["family"] == "vit" and "hub" in row)
+
+
+def test_weights_are_those_of_the_rows_digest_or_refused():
+    row = {"family": "bert", "path": FOLDER}
+    assert fetching.fetch(row | {"sha256": sha256(f"{FOLDER}/model.safetensors")}) == fetching.fetch(row)
+    with pytest.raises(BadInput, match="model.safetensors has the SHA-256 .*, and its row says 0000"):
+        fetching.fetch(row | {"sha256": "0" * 64})
+
+
+def test_the_commit_that_main_is_today_is_said(monkeypatch, tmp_path, capsys):
+    folder = tmp_path / ("5" * 40)
+    shutil.copytree(FOLDER, folder)
+    monkeypatch.setattr(fetching, "snapshot", lambda row: str(folder))
+    fetching.fetch({"family": "bert", "hub": "one/two", "revision": "main"})
+    assert f"main of one/two is commit {'5' * 40} today" in capsys.readouterr().out
 
 
 MINE = {"img_size": 16, "patch_size": 4, "embed_dim": 32, "depth": 4, "num_heads": 4}

@@ -155,7 +155,7 @@ def test_prediction_needs_all_but_the_frozen_vit(tmp_path):
         ({"tuner": "loro"}, "unknown tuner 'loro'; known: frozen, full, group_prompts"),
         (
             {"tuner": "soft_prompt"},
-            "tuner is 'soft_prompt'; allowed on image: full, frozen, prefix, prompts, ",
+            "tuner is 'soft_prompt'; allowed on image: full, frozen, prefix, lora, prompts, ",
         ),
         (
             {"tuner": "prompts", "init": "zeros"},

@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch import nn
 
-from tailprompt.model.joined import spread
+from tailprompt.model.heads import Classifier
+from tailprompt.model.joined import JoinedHeads, spread
 
 
 @pytest.mark.parametrize(
@@ -18,3 +20,11 @@ def test_logits_stand_at_their_columns_and_gradients_come_back(columns):
     weight = torch.randn(2, 3, 5)
     (made * weight).sum().backward()
     assert torch.equal(own.grad, weight[..., columns])
+
+
+def test_there_is_a_vector_for_each_output_and_the_mean_of_one_that_sets_share():
+    heads = [Classifier({}, nn.Linear(4, outputs)) for outputs in (3, 2)]
+    made = JoinedHeads(heads, [[0, 1, 2], [0, 3]], outputs=4, missing=-9.0).class_vectors()
+    first, second = (head.class_vectors() for head in heads)
+    assert torch.equal(made[0], (first[0] + second[0]) / 2)
+    assert torch.equal(made[1:], torch.cat([first[1:], second[1:]]))

@@ -105,7 +105,7 @@ def test_what_is_written_and_loaded_scores_alike(pooled, bare, tuner, tmp_path):
 
 def test_a_t5_has_none():
     run = run_of(toy.settings("", input="plain", head="pooler", tuner="frozen"))
-    with pytest.raises(BadInput, match="head pooler is for a bert or roberta"):
+    with pytest.raises(BadInput, match="head pooler is for a bert, roberta or deberta"):
         compose(backbones.load(ROW_T5), run, words=[[], []])
 
 

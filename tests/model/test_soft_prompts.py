@@ -109,15 +109,20 @@ def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
     assert torch.equal(winner == 2, ~torch.isin(logits.argmax(-1), torch.tensor(words)))
 
 
-def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_answer():
+@pytest.mark.parametrize("ending", [False, True])
+def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_answer(ending):
     row = {"family": "t5", "path": f"{SHIPPED}/t5-mini"}
     backbone = backbones.load(row)
     released = {"tuner": "full", "decoding": "open", "sentinel_loss": True, "template": "soft_as_released"}
+    released["ending_loss"] = ending  # in pre-training there is one more sentinel
     model, examples = composed(backbone, **released)
     own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
     inputs, labels = examples.batch(torch.arange(3))
     words = torch.tensor(answers(backbone))
     said = torch.cat([torch.full((3, 1), backbones.sentinel(backbone.tokenizer)), words[labels]], dim=1)
+    if ending:
+        after = backbone.tokenizer.convert_tokens_to_ids("<extra_id_1>")
+        said = torch.cat([said, torch.full((3, 1), after)], dim=1)
     wanted = own(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], labels=said).loss
     model.eval().training = True  # without dropout
     model.head.training = True

@@ -8,7 +8,7 @@ from tiny_vit import DEPTH, WIDTH, backbone, images, vit
 from torch.nn import functional as F
 
 from tailprompt.components.resolve import options
-from tailprompt.components.tuners import Beside, Frozen, Full, GroupPrompts, Prompts, PromptsShallow
+from tailprompt.components.tuners import Beside, Frozen, Full, GroupPrompts, Lora, Prompts, PromptsShallow
 from tailprompt.errors import BadInput
 from tailprompt.model import limits as tuning
 from tailprompt.model.compose import TUNERS
@@ -298,7 +298,7 @@ def test_five_crops_need_images_larger_than_they_are(zoom, size):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # torch's compiler advises
-@pytest.mark.parametrize("tuner, told", [(Prompts, {}), (GroupPrompts, GROUPED)])
+@pytest.mark.parametrize("tuner, told", [(Prompts, {}), (GroupPrompts, GROUPED), (Lora, {})])
 def test_compiled_blocks_compute_the_same(tuner, told, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # its checks cannot be compiled
     body, pixels = tuned(tuner, **told).cuda(), images(8).cuda()

@@ -335,9 +335,9 @@ def test_the_papers_scale_is_every_cell_of_tables_2_3_and_5_with_five_seeds(pape
         block = blocks.shown(paper)["tables", "glee", table]
         assert len(blocks.points(block)) == 5 * cells
     points = points_of(paper, "glee")
-    printed = [point for point in points if not point.method.endswith("-as-released")]
+    printed = [point for point in points if not point.dataset.endswith("_as_released")]
     assert len(printed) == 5 * (5 * 12 + 3 * 5)
-    assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 10 + 3 * 3)
+    assert len(points) == len(set(points)) == len(printed) + 5 * (5 * 12 + 3 * 5)
     assert set(Counter(point.seed for point in points)) == {775, 776, 777, 778, 779}
 
 
@@ -600,13 +600,14 @@ def test_a_name_that_gives_what_its_table_varies_is_refused():
         blocks.values_of(spec, "lpt@lr=3e-4")
 
 
-@pytest.mark.parametrize("name, runs", [("paper", 3513), ("mini", 1562)])
+@pytest.mark.parametrize("name, runs", [("paper", 3517), ("mini", 1562)])
 def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     whole = scale(name)
     points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]
     assert len(points) == runs
     starts = {start_of(whole, point) for point in points} - {None}
-    assert {start.method for start in starts} == {"ppt-pretrain"} and starts <= set(points)
+    released = {"ppt-pretrain-as-released"} if name == "paper" else set()
+    assert {start.method for start in starts} == {"ppt-pretrain"} | released and starts <= set(points)
 
 
 def test_the_released_templates_differ_by_data_set_where_the_code_has_them_so():
@@ -615,7 +616,7 @@ def test_the_released_templates_differ_by_data_set_where_the_code_has_them_so():
     def pattern(dataset, method):
         return plan.settings(whole, Point("ppt", "t5-xxl", dataset, method, 10))["template"]
 
-    assert pattern("cb@total=32", "ft-as-released") == TEMPLATES["hard_as_released"]["en"]["spc"]
+    assert pattern("cb@total=32", "ft-as-released") == "{text} ? {mask} ▁ . {pair}"
     assert pattern("superglue-boolq@total=32", "ft-as-released") == "question: {text} ? {mask} . {pair}"
     assert pattern("superglue-rte@total=32", "ft-as-released") == "{pair} ? {mask} . {text}"
     assert pattern("superglue-rte@total=32", "pt-as-released") == TEMPLATES["soft_as_released"]["en"]["spc"]

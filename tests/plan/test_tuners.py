@@ -9,7 +9,7 @@ from scales import scale
 from tailprompt.errors import BadInput
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point
-from tailprompt.plan.runnable import check_settings
+from tailprompt.plan.runnable import check_settings, positions_of
 
 POINT = Point("glee", "bert-mini", "cmid", "tried", 775)
 PREFIX = {"tuner": "prefix", "length": 100, "positions": "shifted"}
@@ -62,6 +62,25 @@ def test_layers_of_a_vit_and_of_a_t5_are_checked_too(paper):
         checked(paper, {**row, "layers": "1-99"}, point=texts)
     with pytest.raises(BadInput, match="positions: shifted needs a table of positions, which backbone 't5-m"):
         checked(paper, {**row, "positions": "shifted"}, point=texts)
+
+
+def test_a_deberta_takes_plain_input_and_knows_distances_alone(paper):
+    point = replace(POINT, backbone="deberta-xlarge")
+    for tuner in ("full", "frozen", "soft_prompt", "prefix", "lora"):
+        length = {"length": 20} if tuner in ("soft_prompt", "prefix") else {}
+        assert checked(paper, {"tuner": tuner, "max_length": 900, **length}, point=point)
+    with pytest.raises(BadInput, match="positions: shifted needs a table of positions, which backbone 'deb"):
+        checked(paper, PREFIX, point=point)
+    said = "backbone 'deberta-xlarge' is of the family deberta; it needs one of bert, roberta"
+    with pytest.raises(BadInput, match=said):
+        checked(paper, {"input": "prompted", "head": "verbalizer"}, point=point)
+
+
+@pytest.mark.parametrize("family", ["deberta", "deberta-v2"])
+def test_a_deberta_has_a_limit_where_its_input_has_positions(family):
+    shape = {"max_position_embeddings": 512, "pad_token_id": 0}
+    assert positions_of(family, shape) == 512
+    assert positions_of(family, {**shape, "position_biased_input": False}) == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +164,7 @@ def test_what_learns_but_fits_no_memory_is_refused_with_the_numbers(paper, name)
         (
             {"model_type": "gpt2"},
             "bert",
-            "has model_type gpt2, but its row says family: bert; known: bert, roberta",
+            "has model_type gpt2, but its row says family: bert; known: bert, deberta",
         ),
         ({"architecture": "vit_tiny_patch16_224"}, "bert", "has architecture vit_tiny.* say family: vit"),
         ({"model_type": "xlm-roberta"}, "roberta", None),

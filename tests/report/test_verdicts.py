@@ -17,7 +17,8 @@ from tailprompt.plan.schemas import read
 from tailprompt.report import bootstrap, records
 from tailprompt.report import verdicts as claims
 from tailprompt.report.tables.claims import claims as table
-from tailprompt.report.tables.claims import printed_effects
+from tailprompt.report.tables.printed import printed_effects
+from tailprompt.report.uncertainty import MeanError
 from tailprompt.tasks.classification import CLASSIFICATION
 
 GLEE = read("config/papers/glee.yaml")
@@ -36,25 +37,27 @@ def random():
     return np.random.default_rng(0)
 
 
-def normal(mean, spread=1.0):
-    return random().normal(mean, spread, 4000)
+def near(mean, spread=1.0):
+    """An effect whose error is normal."""
+    draws = spread * random().normal(size=4000)
+    return claims.Effect(mean, MeanError(((1e-12, 9),), draws, 0.0), 10)
 
 
 @pytest.mark.parametrize(
     "direction, mean, expected",
     [
-        ("greater", 5, "holds"), ("greater", 0, "undecided"), ("greater", -5, "fails"),
+        ("greater", 5, "holds"), ("greater", 3, "undecided"), ("greater", -1, "fails"),
         ("not_greater", -5, "holds"), ("not_greater", 2, "undecided"), ("not_greater", 7, "fails"),
         ("equal", 1, "undecided"), ("equal", 6, "fails"), ("equal", -6, "fails"),
     ],
 )  # fmt: skip
 def test_verdicts_follow_the_effect(direction, mean, expected):
-    assert claims.verdict(*claims.decide(direction, normal(mean), margin=2.0)) == expected
+    assert claims.verdict(*claims.decide(direction, near(mean), margin=2.0)) == expected
 
 
 def test_equality_needs_precision_not_absence_of_evidence():
-    assert claims.verdict(*claims.decide("equal", normal(0, 0.3), margin=1.0)) == "holds"
-    assert claims.verdict(*claims.decide("equal", normal(0, 3.0), margin=1.0)) == "undecided"
+    assert claims.verdict(*claims.decide("equal", near(0.0, 0.3), margin=1.0)) == "holds"
+    assert claims.verdict(*claims.decide("equal", near(0.0, 3.0), margin=1.0)) == "undecided"
 
 
 def test_holm_by_hand():
@@ -89,16 +92,15 @@ def test_resampled_scores_are_those_of_the_drawn_examples():
         assert value == pytest.approx(f1_score(*again, average="macro", zero_division=0))
 
 
-def test_few_seeds_do_not_look_surer_than_they_are():
-    first = np.broadcast_to(random().normal(size=4), (4000, 4))
-    draws = bootstrap.difference(first, np.zeros_like(first), random())
-    assert np.std(draws) == pytest.approx(np.std(first[0], ddof=1) / 2, rel=0.05)
+def test_one_resample_of_examples_serves_all_data_sets_that_have_them():
+    taken = [bootstrap.times(50, 9, bootstrap.stream(*map(str, range(n)))) for n in (50, 50, 49)]
+    assert np.array_equal(taken[0], taken[1]) and not np.array_equal(taken[0], taken[2])
 
 
-def test_identical_methods_have_no_effect_in_any_draw():
+def test_identical_methods_have_no_effect_and_no_verdict():
     scores = random().random((51, 3))
-    effect = claims.score(scores, scores, random())
-    assert effect.value == 0 and not effect.draws.any()
+    effect = claims.score(scores, scores)
+    assert effect.value == 0 and claims.verdict(*claims.decide("greater", effect)) == "undecided"
 
 
 def test_a_paired_difference_has_the_standard_error_of_the_pairs():
@@ -106,42 +108,58 @@ def test_a_paired_difference_has_the_standard_error_of_the_pairs():
     first, second = (random().random((2, 4000)) < [[0.2], [0.25]]).astype(int)
     a, b = (drawn(gold, p, "accuracy/all", classes=2)["accuracy/all"] for p in (first, second))
     error = np.std(second.astype(float) - first) / np.sqrt(4000)
-    assert np.std(claims.score(a[:, None], b[:, None], random()).draws) == pytest.approx(100 * error, rel=0.1)
+    assert np.std(claims.score(a[:, None], b[:, None]).error.test) == pytest.approx(100 * error, rel=0.1)
 
 
 def test_spread_over_seeds_covers_the_truth_as_often_as_it_says():
     hits, draws = 0, random()
     for _ in range(300):
         method, than = draws.normal(0, 1, 5), draws.normal(0, 4, 5)
-        low, high = bootstrap.interval(claims.seed_spread(method, than, 400, draws).draws)
+        low, high = claims.interval(claims.seed_spread(method, than))
         hits += low < 2 < high  # log2(4 / 1)
     assert 0.91 < hits / 300 < 0.99
 
 
-def test_spread_over_one_seed_is_unknown_not_zero():
-    effect = claims.seed_spread(np.array([0.5]), np.array([0.7]), 10, random())
+@pytest.mark.parametrize("method, than", [([0.5], [0.7]), ([0.5, 0.5], [0.7, 0.8])])
+def test_spread_over_one_seed_or_of_equal_scores_is_unknown_not_zero(method, than):
+    effect = claims.seed_spread(np.array(method), np.array(than))
     assert np.isnan(effect.value)
-    assert claims.verdict(*claims.decide("greater", effect.draws)) == "undecided"
+    assert claims.verdict(*claims.decide("greater", effect)) == "undecided"
 
 
 def test_norms_of_a_power_law_have_its_exponent_as_slope():
     train = np.array([1000, 300, 100, 30, 10, 3, 0])
     steep, flat = train**0.25 + (train == 0), np.ones(7)
-    effect = claims.norm_slope(flat[None], steep[None], train, 100, random())
+    taken = bootstrap.times(7, 100, random())
+    effect = claims.norm_slope(np.stack([flat, flat]), np.stack([steep, steep]), train, taken)
     assert effect.value == pytest.approx(0.25)
-    assert effect.draws[~np.isnan(effect.draws)] == pytest.approx(0.25)
+    draws = effect.error.test
+    assert draws[~np.isnan(draws)] == pytest.approx(0.25)
 
 
 def test_the_effect_over_all_is_the_mean_over_data_sets():
-    parts = [claims.Effect(value, np.full(9, value), 5) for value in (1.0, 3.0, float("nan"))]
+    error = near(0.0).error
+    parts = [claims.Effect(value, error, 5) for value in (1.0, 3.0, float("nan"))]
     assert claims.over_all(parts).value == 2.0
+
+
+def test_cuts_of_one_test_set_are_not_independent():
+    draws = random().normal(size=(2, 4000))
+    alone, other = (claims.Effect(1.0, MeanError(((1e-12, 9),), each, 0.0), 10) for each in draws)
+    reaches = [
+        np.diff(claims.interval(effect))[0]
+        for effect in (alone, claims.over_all([alone, alone]), claims.over_all([alone, other]))
+    ]
+    assert reaches[1] == pytest.approx(reaches[0], rel=1e-6)  # of the same examples nothing more is learnt
+    assert reaches[2] == pytest.approx(reaches[0] / np.sqrt(2), rel=0.05)
 
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     listed = [{**claim, "datasets": ["one", "two"]} for claim in (TAIL, NORMS, FOCAL)]
     listed.append({**TAIL, "id": "left-out", "method": "prompt-focal", "datasets": []})
-    spec = block("claims", ["cls-tanh", "cls-tanh-focal", "prompt"], ["one", "two"], claims=listed)
+    methods = ["cls-tanh", "cls-tanh-focal", "prompt"]
+    spec = block("claims", methods, ["one", "two"], [1, 2, 3, 4], claims=listed)
     return table(results(tmp_path_factory.mktemp("claims"), spec, reported="r52"), spec)
 
 
@@ -169,14 +187,56 @@ def test_a_claim_whose_methods_this_scale_leaves_out_is_not_run(judged):
 
 def test_fewer_than_five_seeds_and_margins_are_said(judged):
     notes = " ".join(judged[1].notes)
-    assert "Fewer than five seeds here (3 at least)" in notes
+    assert "Fewer than five seeds here (4 at least)" in notes
     assert "margin 1, made up" in notes
 
 
 def test_one_seed_says_nothing_of_the_spread(tmp_path):
     spec = block("claims", ["cls-tanh", "prompt"], seeds=[1], claims=[{**TAIL, "datasets": ["made"]}])
-    notes = " ".join(table(results(tmp_path, spec), spec)[1].notes)
+    long, sheet, _ = table(results(tmp_path, spec), spec)
+    notes = " ".join(sheet.notes)
     assert "One seed here: spread over seeds is unknown" in notes and "Fewer than" not in notes
+    assert (long.verdict == "undecided").all() and long[["p", "low", "high"]].isna().all(axis=None)
+
+
+def two_sets(tmp_path, **leave_out):
+    """The table of two claims on two data sets, of which some runs are missing."""
+    both = [{**TAIL, "datasets": ["one", "two"]}]
+    both.append({**both[0], "id": "focal", "says": "Focal loss is no better", "method": "cls-tanh-focal"})
+    spec = block("claims", ["cls-tanh", "cls-tanh-focal", "prompt"], ["one", "two"], claims=both)
+    results(tmp_path, spec)
+    for name, methods in leave_out.items():
+        for method in methods:
+            for seed in spec["seeds"]:
+                (made_up.run(tmp_path, method, seed, dataset=name) / "run.json").unlink()
+    long, sheet, _ = table(tmp_path, spec)
+    return long.set_index(["id", "dataset"]), sheet
+
+
+def test_a_claim_says_which_data_sets_it_lacks(tmp_path):
+    long, sheet = two_sets(tmp_path, two=["prompt"])
+    assert long.sets["tail", "all"] == "1 of 2" and long.lacks["tail", "all"] == "two"
+    assert long.verdict["tail", "two"] == "not run" and long.sets["focal", "all"] == "2"
+    words = "Without TWO, where no seed has both methods: Prompt-tuning is better on the tail."
+    assert words in sheet.notes
+    assert "Missing on TWO: Prompt-tuning (seeds 1, 2, 3)." in sheet.notes
+
+
+def test_a_table_takes_data_sets_with_the_same_test_examples_together(tmp_path):
+    spec = block("claims", datasets=["one", "two"], claims=[{**TAIL, "datasets": ["one", "two"]}])
+    results(tmp_path, spec)
+    together = table(tmp_path, spec)[0].set_index("dataset").loc["all"]
+    for file in [tmp_path / "data/two.parquet", *tmp_path.glob("runs/*/*/two/*/*/predictions.parquet")]:
+        rows = pd.read_parquet(file)
+        rows.assign(id="other-" + rows.id).to_parquet(file, index=False)
+    apart = table(tmp_path, spec)[0].set_index("dataset").loc["all"]
+    assert apart.ours == together.ours
+    assert apart.high - apart.low < 0.95 * (together.high - together.low)
+
+
+def test_a_whole_claims_table_says_nothing_of_missing_runs(tmp_path):
+    notes = " ".join(two_sets(tmp_path)[1].notes)
+    assert "Without" not in notes and "Missing" not in notes
 
 
 def test_the_holm_family_is_the_claims_judged_over_all(judged):
@@ -264,18 +324,41 @@ def test_the_printed_effects_of_lpt_go_the_way_of_its_claims():
         assert limit.get(claim["direction"], abs(mean) < claim.get("margin", 0)), name
 
 
-def test_the_printed_effects_of_ppt_go_the_way_of_its_claims():
-    folder = Path(__file__).parents[2] / "config"
-    content = read(folder / "papers/ppt.yaml")
-    rows = read(folder / "datasets.yaml")["datasets"]
-    printed = pd.read_csv(folder / "reported/ppt.csv")
-    for name, claim in content["papers"]["ppt"]["tables"]["claims"]["claims"].items():
-        here = {rows[dataset.partition("@")[0]]["reported"] for dataset in content["sets"][claim["sets"]]}
-        effects = [value for dataset, value in printed_effects(claim, printed).items() if dataset in here]
-        limit = claim.get("margin", 0)
+def own(paper):
+    """Claim, its printed effects by data set, and the printed names of the data sets that it is of."""
+    content, rows = read(f"config/papers/{paper}.yaml"), read("config/datasets.yaml")["datasets"]
+    printed = pd.read_csv(f"config/reported/{paper}.csv")
+    for name, claim in content["papers"][paper]["tables"]["claims"]["claims"].items():
+        parts = [dataset.partition("@") for dataset in content["sets"].get(claim["sets"], [])]
+        names = {rows[name].get("reported") for name, _, _ in parts}
+        names |= {f"{rows[name].get('reported')}{at}{cut}" for name, at, cut in parts}
         if "table" in claim:
-            mean = np.mean(effects)
-            assert mean > 0 if claim["direction"] == "greater" else mean < limit, name
+            on = {key: blocks.on(claim[key], claim.get("backbone")) for key in ("method", "than")}
+            yield name, claim, printed_effects({**claim, **on}, printed), names
+
+
+PRINTED = {
+    "ppt": 16.4, "ppt-chinese": 19.2, "ppt-full": 5.43, "complementary": 3.07, "complementary-pt": 6.27,
+    "hybrid-pt": 13.2, "spread": 2.81, "spread-chinese": 1.33, "unified": -1.35, "unified-pt": 17.75,
+    "ppt-lm": 16.18,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("paper", ["glee", "lpt", "ppt", "ptuning2"])
+def test_printed_effects_are_of_the_claims_own_data_sets(paper):
+    for name, _, effects, names in own(paper):
+        assert effects and effects.keys() <= names, name
+
+
+def test_printed_effects_of_ppt_by_hand():
+    means = {name: np.mean(list(effects.values())) for name, _, effects, _ in own("ppt")}
+    assert {name: means[name] for name in PRINTED} == pytest.approx(PRINTED, abs=0.06)
+
+
+def test_the_printed_effects_of_ppt_go_the_way_of_its_claims():
+    for name, claim, effects, _ in own("ppt"):
+        mean = np.mean(list(effects.values()))
+        assert mean > 0 if claim["direction"] == "greater" else mean < claim["margin"], name
 
 
 def test_a_claim_compares_the_runs_that_dev_chose(tmp_path):

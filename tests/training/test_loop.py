@@ -15,13 +15,13 @@ from tailprompt.errors import BadInput
 from tailprompt.inputs.texts import UNLABELLED, Examples
 from tailprompt.training import loop
 from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
-from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit, learner_of
+from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit, learner_of, tired
 from tailprompt.training.losses import LOSSES
 from tailprompt.training.objective import of_tokens
 from tailprompt.training.optimizers import adamw, sgd
 from tailprompt.training.samplers import balanced, dual, shuffled
 from tailprompt.training.schedules import linear
-from tailprompt.training.state import resume
+from tailprompt.training.state import Progress, resume
 
 
 class Bag(nn.Module):
@@ -118,6 +118,12 @@ def test_a_run_learns_and_ends_with_the_weights_of_its_best_step():
     assert max(scores) > scores[0]
     assert evaluate(net)["f1"] == progress.best_score == max(scores)
     assert progress.best_step == progress.curve[scores.index(max(scores))]["step"]  # the first of equals
+
+
+def test_a_score_that_is_undefined_is_never_the_best():
+    scores = iter([float("nan"), 0.3, float("nan"), 0.2] + [0.1] * 9)
+    progress = run(model(), evaluate=lambda _: {"f1": next(scores)})
+    assert (progress.best_score, progress.best_step) == (0.3, 6)
 
 
 def test_parts_that_come_in_evaluation_mode_are_trained_from_the_first_step():
@@ -230,10 +236,31 @@ def test_a_state_that_cannot_be_opened_is_said(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("; starting from the first step\n")
 
 
-def test_patience_counts_steps_since_the_best_one():
-    progress = run(model(), patience=1, epochs=20, lr=0.0)
-    assert progress.best_step == 3
-    assert progress.step == 12  # the first evaluation at least one epoch of 8 steps after step 3
+@pytest.mark.parametrize(
+    "scores, patience, every, steps",
+    [
+        ([0.1, 0.9, 0.8, 0.7, 0.6], 1.0, 3, 6 + 8),  # as GLEE's logs: best + patience, between evaluations
+        ([0.1, 0.9, 0.8, 0.95, 0.6, 0.5, 0.4], 1.0, 3, 12 + 8),
+        ([0.1, 0.2, 0.3], 0.0, 3, 3),
+        ([0.9, 0.1, 0.1], 0.25, 6, 12),  # evaluated once more, however short the patience
+        ([0.9, 0.1, 0.1, 0.1], 2.0, 8, 24),
+    ],
+)
+def test_a_run_ends_when_its_best_step_is_patience_steps_back(scores, patience, every, steps):
+    each = iter([*scores, *[0.0] * 99])
+    progress = run(
+        model(), evaluate=lambda _: {"f1": next(each)}, patience=patience, evaluate_every=every, epochs=20
+    )
+    assert progress.step == steps
+
+
+def test_a_run_without_selection_never_tires():
+    assert run(model(), evaluate=lambda _: {}, select="last", patience=0.1, evaluate_every=6).step == 32
+
+
+def test_glees_rows_end_two_epochs_after_their_best_step_as_its_logs_do():
+    of_r52, epoch = Progress(step=1572, best_step=1200, curve=[{"step": 1500}]), 186
+    assert tired(of_r52, 2 * epoch) and not tired(replace(of_r52, step=1571), 2 * epoch)
 
 
 def test_no_epochs_leaves_the_model_as_it_is():

@@ -26,6 +26,7 @@ from tailprompt.training.objective import BRANCH
 
 COUNTS = torch.tensor([900.0, 90.0, 9.0, 1.0])
 
+FOCUS = ("lambda_positive", "lambda_negative")
 GCL = [gcl, asymmetric_gcl, asymmetric_gcl_as_released]
 # of the logits that each is for
 SCALES = {"ldam": 30.0, "gcl": 1.0, "asymmetric_gcl": 1.0, "asymmetric_gcl_as_released": 20.0}
@@ -241,6 +242,19 @@ def test_loss_and_gradient_stay_finite(name, size, label):
     counts = torch.tensor([5.0, 1.0, 0.0, 300.0])
     cost_of(LOSSES[name], logits, torch.tensor([label]), counts).sum().backward()
     assert logits.grad.isfinite().all()
+
+
+POWERS = [(name, key) for name in LOSSES for key in declared(LOSSES[name]) if key in ("gamma", *FOCUS)]
+
+
+@pytest.mark.parametrize("name, key", POWERS)
+@pytest.mark.parametrize("power", [0.0, 0.1, 0.5, 0.9, 2.0])
+@pytest.mark.parametrize("size", [-1e4, -60.0, 0.0, 18.0, 60.0, 1e4])
+def test_loss_and_gradient_stay_finite_at_every_power_of_a_probability(name, key, power, size):
+    logits = (torch.eye(4)[:1] * size).requires_grad_(True)
+    cost = cost_of(LOSSES[name], logits, torch.tensor([0]), COUNTS, **{key: power})
+    cost.sum().backward()
+    assert cost.isfinite().all() and logits.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("name", LOSSES)

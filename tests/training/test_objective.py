@@ -83,7 +83,9 @@ def test_the_scale_of_the_head_is_that_of_margins(scale):
 
 
 def test_without_keys_what_is_added_is_the_sentinels_loss_and_the_mean_is_taken():
-    assert torch.allclose(cost((LOGITS, MATCH)), (COST + MATCH) / 2)
+    assert torch.allclose(cost((LOGITS, MATCH[:, None])), (COST + MATCH) / 2)
+    both = torch.stack([MATCH, 3 * MATCH], dim=1)  # before and after the answer
+    assert torch.allclose(cost((LOGITS, both)), (COST + MATCH + 3 * MATCH) / 3)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -64,7 +64,7 @@ def test_the_vectors_of_a_split_repeat_where_the_body_stays_and_draws_nothing(me
     draws = any(layer.training and layer.p for layer in model.train().body.modules() if is_dropout(layer))
     if images:
         draws |= images.augment.name != "none" or images.flip or images.mixup > 0
-    reads_more = model.sentinel is not None or getattr(run.input, "sentinel_loss", False)
+    reads_more = model.sentinels or getattr(run.input, "sentinel_loss", False)
     assert repeated(run) == (() if learns else EVALUATED if draws or reads_more else ALL)
 
 

@@ -40,14 +40,15 @@ def test_schedules_of_ppt_rise_over_the_warm_up_and_then_stay_or_fall_with_the_r
     assert factor(0) == 1 and factor(15) == (1 if schedule is constant else 1 / 4)
 
 
+@pytest.mark.parametrize("base", [0.02, 0.002, 3e-3])
 @pytest.mark.parametrize("warmup", [5, 1, 0])
-def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup):
-    base, epochs = 0.02, 12
+def test_the_released_schedule_is_timms_with_a_step_an_epoch(warmup, base):
+    epochs = 12
     optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=base)
     theirs = CosineLRScheduler(
         optimizer, t_initial=epochs, warmup_t=warmup, warmup_lr_init=1e-6, warmup_prefix=False
     )
-    factor = cosine_as_released(epochs * STEPS, STEPS, warmup=warmup)
+    factor = cosine_as_released(epochs * STEPS, STEPS, warmup=warmup, lr=base)
     for epoch in range(epochs):
         theirs.step(epoch)
         rates = {base * factor(epoch * STEPS + step) for step in range(STEPS)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailprompt.components.declare import component, key
 
 MAX_LENGTH = {"minimum": 8}
+ENCODERS = ("bert", "roberta", "deberta", "deberta-v2")  # the last two without a head for masked words
 
 
 @component("plain")
@@ -12,7 +13,7 @@ class Plain:
     """[CLS] text [SEP], perhaps with a second text; read at [CLS] (GLEE section 2.2)."""
 
     reads = "text"
-    families = ("bert", "roberta")
+    families = ENCODERS
     max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
 
 
@@ -48,6 +49,11 @@ class Formatted:
         False,
         "for a T5: true adds the loss of the sentinel before the answer and halves the sum (PPT's code)",
     )
+    ending_loss: bool = key(
+        False,
+        "beside sentinel_loss: true adds that of the sentinel after the answer, and takes a third of the sum "
+        "(PPT's code in pre-training)",
+    )
 
 
 @component("pixels")
@@ -68,7 +74,7 @@ class Options:
     """[CLS] text [SEP] option [SEP] for each option, which the head scores by itself (P-Tuning v2's COPA)."""
 
     reads = "text"
-    families = ("bert", "roberta")
+    families = ENCODERS
     heads = ("linear", "predictor", "pooler")
     max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
 
@@ -81,7 +87,7 @@ class Windows:
     """
 
     reads = "text"
-    families = ("bert", "roberta")
+    families = ENCODERS
     heads = ("predictor",)
     max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
     stride: int = key(128, "tokens of a passage that two windows share", minimum=0)

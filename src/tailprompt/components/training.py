@@ -36,6 +36,8 @@ class Cosine:
 class CosineAsReleased:
     """Falls along a cosine once an epoch (LPT's code)."""
 
+    of_rate = True  # takes the learning rate, as its warm-up begins at 1e-6
+
 
 @component("constant")
 class Constant:

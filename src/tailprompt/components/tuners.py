@@ -98,13 +98,14 @@ class Prefix:
 class Lora:
     """Low-rank changes of the query and value projections (Hu et al. 2022; peft's layers)."""
 
-    reads = ("text",)
+    reads = ("text", "image")
     goes_on = ("lora",)
     rank: int = key(8, "rank of each change", minimum=1)
     alpha: float = key(16.0, "each change is multiplied by alpha / rank", exclusiveMinimum=0)
     lora_dropout: float = key(0.0, "dropout of what each change reads", minimum=0, exclusiveMaximum=1)
     layers: str = key(**LAYERS)
     body_dropout: bool = key(**BODY_DROPOUT)
+    beside: Beside = part(when=IMAGES)
 
 
 INIT = Literal["trunc_normal", "xavier"]

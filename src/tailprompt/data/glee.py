@@ -40,7 +40,7 @@ def load_cmid(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     examples = [(o["originalText"], intent(o), place(paths["raw"], n)) for n, o in objects]
     random.Random(SEED).shuffle(examples)
     test, dev = int(0.2 * len(examples)), int(0.3 * len(examples))
-    return framed({"train": examples[dev:], "dev": examples[test:dev], "test": examples[:test]})
+    return framed({"train": examples[dev:], "dev": examples[test:dev], "test": examples[:test]}, row)
 
 
 def is_intent(labels) -> bool:
@@ -61,7 +61,7 @@ def load_clue(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         objects = json_objects(path, keys={"sentence", "label_des"})
         return [(o["sentence"], o["label_des"], place(path, n)) for n, o in objects]
 
-    return held_out(examples(paths["train"]), examples(paths["dev"]))
+    return held_out(examples(paths["train"]), examples(paths["dev"]), row)
 
 
 def load_ctc(paths: dict[str, Path], row: dict) -> pd.DataFrame:
@@ -71,12 +71,12 @@ def load_ctc(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         lines = fields_of(path, "utf-8-sig", 3)
         return [(text, label, place(path, n)) for n, (_, label, text) in lines]
 
-    return held_out(examples(paths["train"]), examples(paths["validation"]))
+    return held_out(examples(paths["train"]), examples(paths["validation"]), row)
 
 
 def load_msra(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """The third SIGHAN bakeoff's MSRA corpus: one example for each entity in a sentence."""
-    return held_out(mentions(paths["train"]), mentions(paths["test"]))
+    return held_out(mentions(paths["train"]), mentions(paths["test"]), row)
 
 
 def mentions(path: Path) -> list[tuple]:
@@ -105,7 +105,7 @@ def load_r52(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         (text.strip(), label, place(paths["corpus"], n), split)
         for n, (text, (split, label)) in enumerate(zip(texts, labels, strict=True), 1)
     ]
-    return framed({s: [e[:3] for e in examples if e[3] == s] for s in ("train", "dev", "test")})
+    return framed({s: [e[:3] for e in examples if e[3] == s] for s in ("train", "dev", "test")}, row)
 
 
 def r52_labels(path: Path) -> list[tuple[str, str]]:
@@ -127,18 +127,29 @@ def fields_of(path: Path, encoding: str, width: int) -> list[tuple[int, list[str
     return lines
 
 
-def held_out(train: list[tuple], test: list[tuple]) -> pd.DataFrame:
+def held_out(train: list[tuple], test: list[tuple], row: dict) -> pd.DataFrame:
     """GLEE, section 3.1: a tenth of the shuffled training examples is the dev set."""
     random.Random(SEED).shuffle(train)
     dev = int(0.1 * len(train))
-    return framed({"train": train[dev:], "dev": train[:dev], "test": test})
+    return framed({"train": train[dev:], "dev": train[:dev], "test": test}, row)
 
 
-def framed(splits: dict[str, list[tuple]]) -> pd.DataFrame:
-    """One table of each split's examples, which are (text, label, place) or (text, pair, label, place)."""
+def framed(splits: dict[str, list[tuple]], row: dict) -> pd.DataFrame:
+    """One table of each split's examples, which are (text, label, place) or (text, pair, label, place).
+
+    With `quotes: false` in the data set's row, texts are those that GLEE's code reads in the TSVs it wrote.
+    """
     rows = [(split, *example) for split, examples in splits.items() for example in examples]
     paired = bool(rows) and len(rows[0]) == 5
-    return pd.DataFrame(rows, columns=[SPLIT, TEXT, *([PAIR] if paired else []), LABEL, PLACE])
+    table = pd.DataFrame(rows, columns=[SPLIT, TEXT, *([PAIR] if paired else []), LABEL, PLACE])
+    if row.get("quotes", True):
+        return table
+    return table.assign(**{column: table[column].map(quoted) for column in (TEXT, PAIR) if column in table})
+
+
+def quoted(text: str) -> str:
+    """A text as a TSV's writer encloses it where it has a quotation mark, a tab or a line end."""
+    return '"' + text.replace('"', '""') + '"' if {*text} & {*'"\t\r\n'} else text
 
 
 def place(path: Path, number: int) -> str:

@@ -42,7 +42,7 @@ def describe(
         "rows": {split: len(part) for split, part in by_split.items()},
         "counts": counts,
         **grouped,
-        "groups": groups(counts, **shot, **grouped),
+        "groups": without_shots(groups(counts, **shot, **grouped), row),
         "shots": shot["shots"],
         "imbalance": imbalance(counts["train"]),
         "mean_length": mean_length(table, row.get("language")),
@@ -60,6 +60,14 @@ def describe(
         **more,
         **evaluated(table, row),
     }
+
+
+def without_shots(found: dict, row: dict) -> dict:
+    """Groups of classes; a test set of another data set's runs has no training counts, so no shot groups."""
+    if "trained_on" not in row:
+        return found
+    none = {"many": [], "medium": [], "few": []}
+    return {split: {**each, **none} for split, each in found.items()}
 
 
 PAIRS = [("train", "dev"), ("train", "test"), ("dev", "test")]

@@ -87,39 +87,55 @@ def random_windows(images: Images, scale: tuple[float, float], generator: Genera
     return torch.cat([top, left, tall, wide], dim=1).long()
 
 
-def resized(images: Images, size: int) -> Images:
-    """Whole images scaled to `size` pixels a side, bilinear, antialiased when they shrink."""
+def resized(images: Images, size: int, *, kernel: str = "bilinear") -> Images:
+    """Whole images scaled to `size` pixels a side, with antialias. kernel: a name of KERNELS."""
     height, width = images.shape[-2:]
     if (height, width) == (size, size):
         return images
     start = torch.zeros(1, device=images.device)
-    rows, columns = (triangles(start, start + side, side, size) for side in (height, width))
-    return rows @ images.float() @ columns.mT
+    rows, columns = (weights(start, start + side, side, size, kernel) for side in (height, width))
+    made = rows @ images.float() @ columns.mT
+    return made.clamp(0, 255) if kernel == "bicubic" else made  # which overshoots at edges
 
 
-def scaled(images: Images, windows: Windows, size: int) -> Float[Tensor, "batch 3 size size"]:
-    """A window of each image scaled to `size` pixels a side.
+def scaled(
+    images: Images, windows: Windows, size: int, *, kernel: str = "bilinear"
+) -> Float[Tensor, "batch 3 size size"]:
+    """A window of each image scaled to `size` pixels a side. kernel: a name of KERNELS.
 
-    The result is that of cropping and resizing each (bilinear, antialias), without rounding to bytes. Scaling
-    is a linear map of rows and one of columns, so the whole batch takes two matrix products.
+    The result is that of cropping and resizing each (with antialias), without rounding to bytes. Scaling is a
+    linear map of rows and one of columns, so the whole batch takes two matrix products.
     """
     top, left, tall, wide = windows.float().unbind(1)
-    rows = triangles(top, tall, images.shape[-2], size)[:, None]
-    columns = triangles(left, wide, images.shape[-1], size)[:, None]
-    return rows @ images.float() @ columns.mT
+    rows = weights(top, tall, images.shape[-2], size, kernel)[:, None]
+    columns = weights(left, wide, images.shape[-1], size, kernel)[:, None]
+    made = rows @ images.float() @ columns.mT
+    return made.clamp(0, 255) if kernel == "bicubic" else made  # which overshoots at edges
 
 
-def triangles(
-    start: Float[Tensor, " batch"], length: Float[Tensor, " batch"], side: int, size: int
+def weights(
+    start: Float[Tensor, " batch"], length: Float[Tensor, " batch"], side: int, size: int, kernel: str
 ) -> Float[Tensor, "batch size side"]:
     """Weights of an image's `side` pixels in the `size` pixels that a window (start, length) is scaled to."""
     pixels = torch.arange(side, device=start.device)
     start, length = start[:, None, None], length[:, None, None]
     zoom = length / size
     centers = start + zoom * (torch.arange(size, device=start.device)[:, None] + 0.5)
-    weights = (1 - (pixels + 0.5 - centers).abs() / zoom.clamp(min=1)).clamp(min=0)
+    weights = KERNELS[kernel]((pixels + 0.5 - centers).abs() / zoom.clamp(min=1))
     weights = weights * ((pixels >= start) & (pixels < start + length))
     return weights / weights.sum(-1, keepdim=True)
+
+
+def triangle(away: Tensor) -> Tensor:
+    """The weight of a pixel that is so many pixels away in linear interpolation."""
+    return (1 - away).clamp(min=0)
+
+
+def cubic(away: Tensor) -> Tensor:
+    """The same in cubic interpolation (Keys 1981, Eq. 15, with a = -1/2, as PIL and torch take it)."""
+    near = (1.5 * away - 2.5) * away**2 + 1
+    far = ((-0.5 * away + 2.5) * away - 4) * away + 2
+    return torch.where(away < 1, near, torch.where(away < 2, far, 0.0))
 
 
 def normalised(images: Images, mean: Sequence[float] = MEAN, std: Sequence[float] = STD) -> Tensor:
@@ -145,3 +161,6 @@ def mixup(
     share = Beta(strength, strength, validate_args=False).sample()
     other = torch.randperm(len(images), device=images.device)
     return share * images + (1 - share) * images[other], (labels, labels[other], share)
+
+
+KERNELS = {"bilinear": triangle, "bicubic": cubic}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
@@ -84,8 +85,16 @@ def encoded(
         max_length=told.max_length,
         **limits,
     )
+    if getattr(told, "ending_loss", False) and backbone.tokenizer.mask_token_id is None:
+        examples = replace(examples, answer=said(examples.labels, backbone, run, words or {}))
     grouped = [column for column in GROUPED if column in table]
     return replace(examples, aligned=table[grouped]) if grouped else examples
+
+
+def said(labels: Tensor, backbone: Backbone, run: Run, words: dict[str, str]) -> Tensor:
+    """The id of each example's right answer, which a T5 decodes."""
+    ids = word_ids(list(words), words, backbone, run)
+    return torch.tensor([tokens[0] for tokens in ids])[labels]
 
 
 def view_rows(
@@ -108,6 +117,7 @@ def view_rows(
         tokens=backbone.tokens,
         test_zoom=run.input.test_zoom,
         views=run.input.views,
+        kernel=backbone.interpolation,
         **changes,
     )
 

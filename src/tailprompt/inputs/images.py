@@ -163,6 +163,7 @@ def image_examples(
     test_zoom: float = 1.0,
     views: int = 1,
     tokens: int = 1,
+    kernel: str = "bilinear",
 ) -> Images:
     """The images of `table` (id, label, image: the row in the file `pixels`), not on a device yet.
 
@@ -171,7 +172,8 @@ def image_examples(
     `crop_scale` of the area, then `flip`, and mixup with that alpha of its Beta distribution (0: none).
     Evaluation scales whole images to test_zoom * size and takes the center, or with `views` = 5 the four
     corners too. What is left out changes no image. tokens: tokens of a view in the backbone, by which
-    batches are planned. Raises BadInput for a file of another form and for settings that cannot be used.
+    batches are planned. kernel: how views are scaled (`augment.KERNELS`). Raises BadInput for a file of
+    another form and for settings that cannot be used.
     """
     with reading(pixels):
         file = np.lib.format.open_memmap(pixels, mode="r")
@@ -189,26 +191,41 @@ def image_examples(
         rows=rows,
         labels=torch.from_numpy(table["label"].to_numpy(np.int64, copy=True)),
         names=list(table["id"]),
-        view=partial(in_training if training else in_evaluation, size=size, mean=mean, std=std),
+        view=partial(
+            in_training if training else in_evaluation, size=size, mean=mean, std=std, kernel=kernel
+        ),
         mixup=mixup if training else 0.0,
         tokens=tokens * (1 if training else views),
     )
 
 
-def training_views(pixels: Tensor, *, size: int, mean, std, change: Callable, crop_scale: float, flip: bool):
+def training_views(
+    pixels: Tensor, *, size: int, mean, std, kernel: str, change: Callable, crop_scale: float, flip: bool
+):
     """Random views, for training."""
-    changed = change(pixels, size, crop_scale)
+    changed = change(pixels, size, crop_scale, kernel)
     return normalised(random_flip(changed) if flip else changed, mean, std)
 
 
-def evaluation_views(pixels: Tensor, *, size: int, mean, std, test_zoom: float, views: int):
+def evaluation_views(pixels: Tensor, *, size: int, mean, std, kernel: str, test_zoom: float, views: int):
     """Fixed views, for evaluation: [batch, 3, size, size] or [batch, 5, 3, size, size]."""
-    whole = resized(pixels, round(test_zoom * size))
+    whole = resized(pixels, round(test_zoom * size), kernel=kernel)
     return normalised(five_crops(whole, size) if views == 5 else center_crop(whole, size), mean, std)
 
 
-AUGMENTATIONS = {  # (pixels, size, smallest share of the area) -> pixels
-    "none": lambda pixels, size, _: resized(pixels, size),
-    "pad_crop": lambda pixels, size, _: random_crop(resized(pixels, size), size, border=size // 8),
-    "resized_crop": lambda pixels, size, least: scaled(pixels, random_windows(pixels, (least, 1.0)), size),
-}
+def whole_image(pixels: Tensor, size: int, least: float, kernel: str) -> Tensor:
+    """The whole image."""
+    return resized(pixels, size, kernel=kernel)
+
+
+def padded_crop(pixels: Tensor, size: int, least: float, kernel: str) -> Tensor:
+    """A crop that may reach an eighth of the side beyond the image."""
+    return random_crop(resized(pixels, size, kernel=kernel), size, border=size // 8)
+
+
+def resized_crop(pixels: Tensor, size: int, least: float, kernel: str) -> Tensor:
+    """A crop of at least the share `least` of the area, resized (LPT appendix B)."""
+    return scaled(pixels, random_windows(pixels, (least, 1.0)), size, kernel=kernel)
+
+
+AUGMENTATIONS = {"none": whole_image, "pad_crop": padded_crop, "resized_crop": resized_crop}

@@ -33,6 +33,7 @@ class Examples:
     most: int
     truncated: int
     options: Int[Tensor, " examples"] | None = None  # number of options of each, if it varies
+    answer: Int[Tensor, " examples"] | None = None  # id of the right answer, if a decoder is to see it
     sequences: int = 1  # token sequences of each example, one an option
     unit: str = "example"  # of what is labelled: example, token or span (`tasks.task.Task`)
     aligned: object = None  # what a task needs to find its way back from tokens
@@ -87,6 +88,8 @@ class Examples:
         }
         if self.options is not None:
             inputs["options"] = self.options[there]
+        if self.answer is not None:
+            inputs["answer"] = self.answer[there]
         return inputs, self.labelled(there, width)
 
     def each(self, there: Int[Tensor, " batch"]) -> Int[Tensor, " sequences"]:

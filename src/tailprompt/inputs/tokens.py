@@ -8,6 +8,8 @@ is never out of date; it may be removed at any time.
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import zlib
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -21,7 +23,11 @@ from jaxtyping import Int, UInt32
 from tailprompt.files import whole
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
+
+
+NEVER = "\uffff"  # no character, so that no text has it
 
 
 class Ragged(NamedTuple):
@@ -73,9 +79,38 @@ def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[l
     """Ids of texts without special tokens; a literal `[MASK]` in a text is split like any other word."""
     if not len(texts):  # which it cannot take
         return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
-        "input_ids"
-    ]
+    made = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
+    return without_special(tokenizer, texts, made["input_ids"]) if unigram(tokenizer) else made["input_ids"]
+
+
+def unigram(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the pieces of texts are found by their probability, among which a T5 has `</s>` itself."""
+    return tokenizer.is_fast and tokenizer.backend_tokenizer.model.__class__.__name__ == "Unigram"
+
+
+def without_special(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], ids: list[list[int]]
+) -> list[list[int]]:
+    """The ids of texts, made again where a special token is written in one."""
+    written = re.compile("|".join(map(re.escape, tokenizer.all_special_tokens)))
+    if found := [number for number, text in enumerate(texts) if written.search(text)]:
+        again = plainly(tokenizer).encode_batch([texts[number] for number in found])
+        for number, made in zip(found, again, strict=True):
+            ids[number] = made.ids
+    return ids
+
+
+def plainly(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+    """A tokenizer with the same ids, in which no text spells a special token."""
+    from tokenizers import Tokenizer
+
+    told = json.loads(tokenizer.backend_tokenizer.to_str())
+    special, model = {*tokenizer.all_special_tokens}, told["model"]
+    model["vocab"] = [[NEVER + piece if piece in special else piece, odds] for piece, odds in model["vocab"]]
+    kept = [each for each in told["added_tokens"] if not each["special"]]
+    return Tokenizer.from_str(
+        json.dumps(told | {"added_tokens": kept, "post_processor": None, "truncation": None, "padding": None})
+    )
 
 
 def digest(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> str:

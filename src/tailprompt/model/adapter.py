@@ -15,7 +15,8 @@ from tailprompt.model.adapter_config import CONFIG, KINDS, WEIGHTS, stated
 from tailprompt.model.tensors import write_tensors
 
 TENSOR = "prompt_embeddings"
-TASKS = {"t5": "SEQ_2_SEQ_LM", "bert": "FEATURE_EXTRACTION", "roberta": "FEATURE_EXTRACTION"}
+ENCODERS = ("bert", "roberta", "deberta", "deberta-v2")
+TASKS = {"t5": "SEQ_2_SEQ_LM", **dict.fromkeys(ENCODERS, "FEATURE_EXTRACTION")}
 
 
 Stacked = Float[Tensor, "layers length inner"]  # keys or values of a prefix

@@ -13,14 +13,20 @@ from torch import nn
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.model.checkpoints import (
+    check_outputs,
     check_vocabulary,
     drawn,
+    interpolation,
+    not_plain,
     perhaps_headless,
+    pooler,
     pretrained,
+    quiet,
     source,
     unavailable,
 )
-from tailprompt.model.encoder_decoder import EncoderDecoder
+from tailprompt.model.disentangled import Disentangled
+from tailprompt.model.encoder_decoder import EncoderDecoder, set_dropout
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
 
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CPU = torch.device("cpu")
+ENDING = "<extra_id_1>"  # what a T5 says after its answer
 
 
 class Attention(NamedTuple):
@@ -50,6 +57,7 @@ class Backbone:
     positions: the most tokens of an input; infinite where positions are relative
     device_map: the GPU of each part of a body that is spread over several
     pooler: reads the dense layer of the pooler, and whether it is the checkpoint's own; None for a T5
+    pooled: the activation behind that layer
     speaks: whether the checkpoint has the masked-language-model head, else `transform` and `decoder` are
         random, and only heads that read neither may be used
     """
@@ -64,6 +72,7 @@ class Backbone:
     initializer_range: float
     device_map: dict[str, int | str] | None = None
     pooler: Callable[[], tuple[nn.Linear, bool]] | None = None
+    pooled: str = "tanh"
     speaks: bool = True
 
     @property
@@ -90,6 +99,7 @@ class VisionBackbone:
     """A vision transformer of timm without its classifier, and the images that it takes.
 
     size: pixels a side; tokens: of an image. mean, std: of each channel, of values from 0 to 1.
+    interpolation: how images are scaled to its size.
     """
 
     reads = "image"
@@ -101,6 +111,7 @@ class VisionBackbone:
     std: tuple[float, ...]
     tokens: int
     initializer_range: float = 0.02
+    interpolation: str = "bilinear"
 
     @property
     def attention(self) -> Attention:
@@ -130,8 +141,7 @@ def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
 
     It is in float32 on the CPU. A row may give a frozen body another `dtype`, read it straight onto GPUs
     (`device_map`), and recompute layers for the gradient (`checkpointing`). device: where it will compute;
-    `meta` reads no weights of a T5. learns: whether the body itself is tuned, which takes float32, because
-    AdamW's steps are smaller than those of bfloat16.
+    `meta` reads no weights of a T5. learns: whether the body is tuned, so in float32 (AdamW's small steps).
     """
     read_family = named(FAMILIES, row["family"], "backbone family")
     where, pinned = source(row)
@@ -165,23 +175,9 @@ def masked(row: dict, where: str, pinned: dict, *, take_apart: Callable) -> Back
         model.config.hidden_size,
         positions,
         model.config.initializer_range,
-        pooler=partial(pooler, row, where, pinned),
+        pooler=partial(pooler, row, where, pinned, kind="AutoModel"),
         speaks=speaks,
     )
-
-
-def pooler(row: dict, where: str, pinned: dict) -> tuple[nn.Linear, bool]:
-    """The dense layer of a pooler, and whether it is the checkpoint's own, or else drawn.
-
-    A masked language model has none, but its checkpoint may. It is read only for the head `pooler`.
-    """
-    from transformers import AutoModel
-
-    if "random" in row:
-        return drawn(AutoModel, where, pinned, row["random"]).pooler.dense, True
-    options = {"dtype": torch.float32, **pinned, "output_loading_info": True}
-    model, report = AutoModel.from_pretrained(where, **options)
-    return model.pooler.dense, not any("pooler." in name for name in report["missing_keys"])
 
 
 def t5(row: dict, where: str, pinned: dict) -> Backbone:
@@ -202,6 +198,8 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
         enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         enable({"use_reentrant": False})
         model.disable_input_require_grads()  # which the reentrant kind alone needs
+    if "dropout" in row:
+        set_dropout(model, row["dropout"])
     exchange(model)
     body = EncoderDecoder(model, sentinel(tokenizer))
     width, factor = model.config.d_model, model.config.initializer_factor
@@ -209,12 +207,34 @@ def t5(row: dict, where: str, pinned: dict) -> Backbone:
     return Backbone(body, nn.Sequential(), body.lm_head, tokenizer, width, inf, factor, places)
 
 
-def quiet() -> None:
-    """Keep transformers from telling in a page what `pretrained` says in a sentence."""
-    from transformers.utils import logging
+def deberta(row: dict, where: str, pinned: dict) -> Backbone:
+    """A DeBERTa without a head for masked words; with `random` its weights are drawn as those of `masked`."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    quiet()
+    config = AutoConfig.from_pretrained(where, **pinned)
+    if config.model_type != row["family"]:
+        raise other_family(where, config.model_type, row)
+    if getattr(config, "talking_head", False):
+        raise BadInput(f"backbone {where} has talking_head, which no prefix goes into; take another DeBERTa")
+    tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
+    read = partial(drawn, changes=row["random"]) if "random" in row else pretrained
+    model = read(AutoModel, where, pinned)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, where)
+    config = model.config
+    width, absolute = config.hidden_size, config.position_biased_input
+    return Backbone(
+        Disentangled(model),
+        nn.Sequential(nn.LayerNorm(width, eps=config.layer_norm_eps)),
+        nn.Linear(width, config.vocab_size, device="meta"),
+        tokenizer,
+        width,
+        config.max_position_embeddings if absolute else inf,
+        config.initializer_range,
+        pooler=partial(pooler, row, where, pinned, kind="AutoModelForSequenceClassification"),
+        pooled=config.pooler_hidden_act,
+        speaks=False,
+    )
 
 
 def sentinel(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -241,6 +261,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         raise other_family(where, type(model).__name__, row)
     if departure := not_plain(model):
         raise BadInput(f"backbone {where} {departure}; take a ViT with class token, final norm, plain blocks")
+    check_outputs(row, model.num_classes, where)
     model.reset_classifier(0)
     (height, width), patch = model.patch_embed.img_size, model.patch_embed.patch_size[0]
     if height != width or height % patch:
@@ -257,22 +278,8 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
         tuple(stated["mean"]),
         tuple(stated["std"]),
         (height // patch) ** 2 + 1,
+        interpolation=interpolation(row, stated["interpolation"], where),
     )
-
-
-def not_plain(model: nn.Module) -> str:
-    """What of a timm ViT keeps prompts out of its attention or its features out of reach, or nothing."""
-    from timm.models.vision_transformer import Attention, Block
-
-    if model.global_pool != "token" or isinstance(model.norm, nn.Identity):
-        return "does not end in a class token after a final norm"
-    for layer in model.blocks:
-        attention = getattr(layer, "attn", None)
-        extra = [getattr(attention, part, None) for part in ("norm", "gate")]
-        plain = all(part is None or isinstance(part, nn.Identity) for part in extra)
-        if type(layer) is not Block or type(attention) is not Attention or not plain:
-            return f"has blocks ({type(layer).__name__}, {type(attention).__name__}) of another kind"
-    return ""
 
 
 def other_family(where: str, found: str, row: dict) -> BadInput:
@@ -286,6 +293,8 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
 FAMILIES = {
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
+    "deberta": deberta,
+    "deberta-v2": deberta,
     "t5": t5,
     "vit": vit,
 }

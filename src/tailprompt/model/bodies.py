@@ -82,6 +82,7 @@ class TextBody(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Read:
         """The last hidden states, and the one at the position that is read in each example."""
         inputs = {key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
+        inputs |= {"answer": batch["answer"]} if "answer" in batch else {}
         states = self.behind_prompts(**inputs) if self.prompts is not None else self.states(**inputs)
         rows = torch.arange(len(states), device=states.device)
         return Read(states[rows, batch["position"]], states)  # PPT Eq. 2: read at the mask
@@ -97,7 +98,9 @@ class TextBody(nn.Module):
             attention_mask = added_mask(attention_mask, self.pretrained.get_input_embeddings().weight.dtype)
         return self.pretrained(attention_mask=attention_mask, **inputs).last_hidden_state
 
-    def behind_prompts(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tokens:
+    def behind_prompts(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **others: Tensor
+    ) -> Tokens:
         """The network's last hidden states behind the prompt, without those of the prompt."""
         batch, tokens = input_ids.shape
         if self.twice:  # once here and once in the network, which is told no types
@@ -111,6 +114,7 @@ class TextBody(nn.Module):
             inputs_embeds=torch.cat([prompts, embedded], dim=1),  # PPT Eq. 2: [P; f(x)]
             attention_mask=torch.cat([before, attention_mask], dim=1),
             token_type_ids=torch.cat([torch.zeros_like(before), token_type_ids], dim=1),
+            **others,
         )
         return states[:, -tokens:]
 
@@ -130,8 +134,9 @@ class ImageBody(nn.Module):
     Or with a prefix in its blocks, which is `tuners.prefix.Prefix`.
 
     prompts: Float[depth length width] for every block, or Float[1 length width] for the first. border: is
-    added to the pixels. adapters: one parallel to each MLP. dropout: of prompts that learn. rests: whether
-    the ViT stays in evaluation mode, so that its dropout and stochastic depth are off.
+    added to the pixels. adapters: one parallel to each MLP. lora: changes that have hooked themselves into
+    the ViT. dropout: of prompts that learn. rests: whether the ViT stays in evaluation mode, so that its
+    dropout and stochastic depth are off.
     """
 
     reads = "image"
@@ -145,11 +150,12 @@ class ImageBody(nn.Module):
         border: nn.Module | None = None,
         adapters: nn.ModuleList | None = None,
         prefix: nn.Module | None = None,
+        lora: nn.ModuleDict | None = None,
         dropout: float = 0.0,
         rests: bool = True,
     ):
         super().__init__()
-        self.prompts, self.groups = prompts, groups
+        self.prompts, self.groups, self.lora = prompts, groups, lora
         self.pretrained, self.border, self.adapters = pretrained, border, adapters
         self.prefix, self.dropout, self.rests, self.block = prefix, dropout, rests, block
 

@@ -1,4 +1,4 @@
-"""A checkpoint in a folder or on the hub: its place, whether it is complete, and its model."""
+"""A checkpoint in a folder or on the hub: its place, whether it is complete and plain, and its model."""
 
 from __future__ import annotations
 
@@ -88,6 +88,27 @@ def check_vocabulary(tokenizer: PreTrainedTokenizerBase, embeddings: int, where:
         )
 
 
+def interpolation(row: dict, stated: str, where: str) -> str:
+    """How images are scaled: as the row says, `own` as the checkpoint states, else as LPT's code."""
+    if row.get("interpolation") != "own":
+        return row.get("interpolation", "bilinear")
+    if stated not in ("bilinear", "bicubic"):
+        raise BadInput(f"backbone {where} states interpolation {stated}; set bilinear or bicubic in its row")
+    return stated
+
+
+def check_outputs(row: dict, found: int, where: str) -> None:
+    """Raise BadInput for a checkpoint with another number of classes than its row expects.
+
+    One that was tuned on other classes may bear the same name in another version of timm.
+    """
+    if row.get("outputs", found) != found:
+        raise BadInput(
+            f"backbone {where} has a classifier of {found} classes, and its row says outputs: "
+            f"{row['outputs']}; it is another checkpoint"
+        )
+
+
 def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     """A model with the checkpoint's config and `changes`, whose weights are drawn from seed 0."""
     from transformers import AutoConfig
@@ -96,3 +117,42 @@ def drawn(kind, where: str, pinned: dict, changes: dict) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return kind.from_config(config, dtype=torch.float32)
+
+
+def pooler(row: dict, where: str, pinned: dict, *, kind: str) -> tuple[nn.Linear, bool]:
+    """The dense layer of a pooler, and whether it is the checkpoint's own, or else drawn.
+
+    A masked language model has none, but its checkpoint may. It is read only for the head `pooler`. kind:
+    transformers' class that has one.
+    """
+    import transformers
+
+    reader = getattr(transformers, kind)
+    if "random" in row:
+        return drawn(reader, where, pinned, row["random"]).pooler.dense, True
+    options = {"dtype": torch.float32, **pinned, "output_loading_info": True}
+    model, report = reader.from_pretrained(where, **options)
+    return model.pooler.dense, not any("pooler." in name for name in report["missing_keys"])
+
+
+def quiet() -> None:
+    """Keep transformers from telling in a page what `pretrained` says in a sentence."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+
+
+def not_plain(model: nn.Module) -> str:
+    """What of a timm ViT keeps prompts out of its attention or its features out of reach, or nothing."""
+    from timm.models.vision_transformer import Attention, Block
+
+    if model.global_pool != "token" or isinstance(model.norm, nn.Identity):
+        return "does not end in a class token after a final norm"
+    for layer in model.blocks:
+        attention = getattr(layer, "attn", None)
+        extra = [getattr(attention, part, None) for part in ("norm", "gate")]
+        plain = all(part is None or isinstance(part, nn.Identity) for part in extra)
+        if type(layer) is not Block or type(attention) is not Attention or not plain:
+            return f"has blocks ({type(layer).__name__}, {type(attention).__name__}) of another kind"
+    return ""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
 from tailprompt.model import limits
-from tailprompt.model.backbones import Backbone, VisionBackbone, sentinel
+from tailprompt.model.backbones import ENDING, Backbone, VisionBackbone, sentinel
 from tailprompt.model.bodies import Read
 from tailprompt.model.heads import HEADS, scale_by_norm
 from tailprompt.model.joined import JoinedHeads
@@ -33,10 +33,10 @@ class Model(nn.Module):
     A batch with `options` says how many classes each example has; the logits of the others are `NEVER`. One
     with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are [batch, 3,
     size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then the mean
-    over views. A batch of joined sets has the number of its set, `set`. sentinel: the id of a T5's sentinel
-    before the answer, whose loss is added in training. unit: what the outputs are of (`tasks.task.Task`); if
-    they are of tokens, the head reads the states `[batch, tokens, width]`. The head computes in float32,
-    whatever the body computes in.
+    over views. A batch of joined sets has the number of its set, `set`. sentinels: the ids of a T5's
+    sentinels before the answer, and perhaps after it, whose losses are added in training. unit: what the
+    outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the states `[batch, tokens,
+    width]`. The head computes in float32, whatever the body computes in.
     """
 
     exact = ("head",)
@@ -48,19 +48,20 @@ class Model(nn.Module):
         *,
         eta: float = 0.0,
         eta_bias: bool = False,
-        sentinel: int | None = None,
+        sentinels: tuple[int, ...] = (),
         unit: str = "example",
     ):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
-        self.sentinel, self.unit = sentinel, unit
+        self.sentinels, self.unit = sentinels, unit
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
         """Logits `[batch, classes]`, or of each token `[batch, tokens, outputs]`.
 
         In training also the term that is added to each loss, if there is one.
 
-        The term is the loss of the sentinel (code of PPT), or 1 - cosine(query, keys) (LPT Eq. 5).
+        The term is the losses of the sentinels `[batch, sentinels]` (code of PPT), or 1 - cosine(query, keys)
+        (LPT Eq. 5).
         """
         read = self.read(batch)
         if self.unit != "example":
@@ -70,8 +71,10 @@ class Model(nn.Module):
         if not self.training:
             return over_views(logits)
         added = read.match
-        if self.sentinel is not None:
-            added = self.head.surprise(self.head.features(read.states[:, 1].float()), self.sentinel)
+        if self.sentinels:
+            said = [self.head.features(state.float()) for state in read.states[:, 1:].unbind(1)]
+            pairs = zip(said, self.sentinels, strict=True)
+            added = torch.stack([self.head.surprise(*each) for each in pairs], dim=1)
         return logits if added is None else (logits, added)
 
     def of_tokens(
@@ -155,13 +158,16 @@ def compose(
         head = made(backbone, run.head, words)
     if run.head.name == "verbalizer" and run.tuner.name in ("soft_prompt", "prefix", "lora"):
         head.requires_grad_(False)
-    return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run), unit=unit)
+    return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinels=spoken(backbone, run), unit=unit)
 
 
-def spoken(backbone: Backbone | VisionBackbone, run: Run) -> int | None:
-    """The sentinel whose loss is added, if the run says so and its backbone has sentinels."""
+def spoken(backbone: Backbone | VisionBackbone, run: Run) -> tuple[int, ...]:
+    """The sentinels whose losses are added, if the run says so and its backbone has sentinels."""
     wanted = run.input.name == "formatted" and run.input.sentinel_loss
-    return sentinel(backbone.tokenizer) if wanted and backbone.tokenizer.mask_token_id is None else None
+    if not wanted or backbone.tokenizer.mask_token_id is not None:
+        return ()
+    first = sentinel(backbone.tokenizer)
+    return (first, backbone.tokenizer.convert_tokens_to_ids(ENDING)) if run.input.ending_loss else (first,)
 
 
 @torch.no_grad()

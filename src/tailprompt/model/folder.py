@@ -11,6 +11,8 @@ TYPES = {  # model_type in a config.json, by family: those whose layers have the
     "bert": ("bert", "big_bird", "megatron-bert"),
     "roberta": ("roberta", "camembert", "xlm-roberta", "xlm-roberta-xl", "xmod"),
     "t5": ("t5", "mt5"),
+    "deberta": ("deberta",),
+    "deberta-v2": ("deberta-v2",),
     "vit": (None,),  # timm's, which has an architecture instead
 }
 FILES = [
@@ -26,11 +28,17 @@ FILES = [
     "pytorch_model*.bin",
     "pytorch_model.bin.index.json",
 ]
+OWN = {"deberta": ["vocab.json"], "deberta-v2": ["spm.model"]}  # of a family, beside them
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The files of FILES that a folder has, sorted."""
-    return sorted(file for name in FILES for file in folder.glob(name) if file.is_file())
+def names_of(family: str) -> list[str]:
+    """The files that a backbone of a family may have; model-*.safetensors are those of its parts."""
+    return [*FILES, *OWN.get(family, [])]
+
+
+def files_in(folder: Path, family: str) -> list[Path]:
+    """The files that a backbone of a family has in its folder, sorted."""
+    return sorted(file for name in names_of(family) for file in folder.glob(name) if file.is_file())
 
 
 def check_complete(row: dict, root: Path = Path(".")) -> None:

@@ -92,18 +92,22 @@ def predictor(backbone: Backbone | VisionBackbone, told, words: list[list[int]])
 def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     """The backbone's own pooler (dense -> tanh) -> dropout -> predictor (code of P-Tuning v2).
 
-    told: `components.heads.Pooler`. The pooler learns if the body does. One that the checkpoint lacks is
-    drawn here and learns, which `drawn` says. Raises BadInput for a backbone without such a layer.
+    A DeBERTa's has a gelu. told: `components.heads.Pooler`. The pooler learns if the body does. One that the
+    checkpoint lacks is drawn here and learns, which `drawn` says. Raises BadInput for a backbone without such
+    a layer.
     """
     if backbone.pooler is None:
-        raise BadInput("head pooler is for a bert or roberta, whose pooler it reads; take another head")
+        raise BadInput(
+            "head pooler is for a bert, roberta or deberta, whose pooler it reads; take another head"
+        )
     dense, own = backbone.pooler()
     dense.requires_grad_(not own or all(value.requires_grad for value in backbone.body.parameters()))
     if not own:
         nn.init.normal_(dense.weight, std=backbone.initializer_range)
         nn.init.zeros_(dense.bias)
     last = predictor(backbone, told, words)
-    parts = {"dense": dense, "activation": nn.Tanh(), "dropout": nn.Dropout(told.dropout)}
+    activation = named(ACTIVATIONS, backbone.pooled, "activation of a pooler")
+    parts = {"dense": dense, "activation": activation, "dropout": nn.Dropout(told.dropout)}
     made = Classifier(parts, last.predictor, scale=scale_of(told.predictor))
     made.drawn = not own
     return made

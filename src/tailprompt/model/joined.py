@@ -33,8 +33,13 @@ class JoinedHeads(nn.Module):
         return spread(own, self.columns[number], outputs=self.outputs, missing=self.missing)
 
     def class_vectors(self) -> Float[Tensor, "outputs width"]:
-        """The vectors of the outputs of each set, set after set."""
-        return torch.cat([head.class_vectors() for head in self.heads])
+        """The vector of each output; the mean over sets of one that several have, as O."""
+        own = [head.class_vectors() for head in self.heads]
+        total, times = own[0].new_zeros(self.outputs, own[0].shape[1]), own[0].new_zeros(self.outputs, 1)
+        for vectors, columns in zip(own, self.columns, strict=True):
+            total[columns] += vectors
+            times[columns] += 1
+        return total / times
 
 
 def spread(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tailprompt.errors import BadInput
 
+RELATIVE = ("t5", "deberta", "deberta-v2")  # families whose layers know how far tokens are apart, not where
+
 
 def check_length(
     max_length: int,
@@ -60,7 +62,7 @@ def check_text(
 
     Or for shifted positions if they are relative. positions, depth: infinite or None if unknown.
     """
-    if family == "t5" and getattr(tuner, "positions", None) == "shifted":
+    if family in RELATIVE and getattr(tuner, "positions", None) == "shifted":
         raise BadInput(f"positions: shifted needs a table of positions, which {backbone} lacks; take kept")
     what = "prefix" if tuner.name == "prefix" else "soft prompt"
     check_length(max_length, positions, places(tuner), backbone=backbone, prompt=what)

@@ -15,7 +15,9 @@ from tailprompt.files import whole
 def write_tensors(
     path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors by name; raises BadInput if they cannot be written."""
+    """Write tensors by name; raises BadInput if one is not finite, or they cannot be written."""
+    if broken := next((name for name, value in tensors.items() if not value.isfinite().all()), None):
+        raise BadInput(f"{path} is not written: {broken} is not finite")
     with whole(path) as temporary:
         try:
             save_file(tensors, temporary, metadata)

@@ -69,7 +69,7 @@ def weights(config: dict, backbone: str, root: Path = Path(".")) -> dict | None:
     since = report.stat().st_mtime_ns if known else 0
     return {
         file.name: known[file.name] if file.name in known and changed(file) < since else sha256(file)
-        for file in files_in(root / row["path"])
+        for file in files_in(root / row["path"], row["family"])
     }
 
 

@@ -10,6 +10,7 @@ from tailprompt.plan.points import Point, parse, vary
 from tailprompt.plan.rows import backbone_of, dataset_row, parts_of
 from tailprompt.plan.starts import starts_of
 
+FILLED_IN = ("sets", "methods", "claims", "backbones", "refused")  # keys that an expanded block has no more
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
 
 
@@ -39,9 +40,7 @@ def expand(config: dict, spec: dict) -> dict:
     backbones = unique(backbone for _, backbone in rows)
     rows.sort(key=lambda row: backbones.index(row[1]))
     return {
-        **{
-            key: value for key, value in spec.items() if key not in ("sets", "methods", "claims", "backbones")
-        },
+        **{key: value for key, value in spec.items() if key not in FILLED_IN},
         **({"claims": claims} if "claims" in spec else {}),
         "datasets": [about(config, dataset) for dataset in datasets],
         "methods": [{"name": on(*row), "title": title(config, *row)} for row in rows],

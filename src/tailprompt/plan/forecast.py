@@ -14,6 +14,7 @@ from tailprompt.plan import agreement, asked, blocks
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
+from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
 from tailprompt.plan.settings import settings
 
@@ -39,6 +40,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *limited(config),
+        *refused(config, root),
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *absent(config, datasets, root),

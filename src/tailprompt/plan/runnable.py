@@ -31,7 +31,7 @@ from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_suits
 
 WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
-MASKED = ("bert", "roberta")  # families with a limited number of positions
+MASKED = ("bert", "roberta", "deberta", "deberta-v2")  # families that may have a limited number of positions
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
 
@@ -281,6 +281,7 @@ def depth_of(shape: dict) -> int | None:
 def positions_of(family: str, shape: dict) -> float:
     """The most tokens that an input may have, as `model.backbones` counts; infinite if not known yet."""
     most, padding = shape.get("max_position_embeddings"), shape.get("pad_token_id", 1)
-    if family not in MASKED or not type(most) is type(padding) is int:
+    absolute = shape.get("position_biased_input", True)
+    if family not in MASKED or not absolute or not type(most) is type(padding) is int:
         return inf
     return most - padding - 1 if family == "roberta" else most

@@ -144,6 +144,14 @@ def statistics(frame: pd.DataFrame, report: dict) -> dict[tuple[str, int], Added
     return added
 
 
+def test_ids(frame: pd.DataFrame) -> list[str]:
+    """The ids of the test examples of a data set in order, which all its runs share; [] without runs."""
+    for run in frame[frame.there].itertuples():
+        table = read_parquet(run.folder / "predictions.parquet", "id", "split")
+        return sorted(table.id[table["split"] == "test"].astype(str))
+    return []
+
+
 def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Split -> features `[examples, width]` and labels `[examples]` of a run, in the order of ids.
 

@@ -50,3 +50,8 @@ def number(value: float | None, places: int = 1, *, signed: bool = False) -> str
     if not text.strip("+-0.,"):
         text = text.lstrip("+-")
     return text.replace("-", "\u2212")
+
+
+def chance(p: float | None) -> str:
+    """A p value for people."""
+    return "<0.001" if p is not None and p < 0.0005 else number(p, 3)

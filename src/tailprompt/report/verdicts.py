@@ -1,4 +1,4 @@
-"""Test the claims of a paper: pure functions from effects with bootstrap draws to verdicts.
+"""Test the claims of a paper: pure functions from effects with their errors to verdicts.
 
 A claim compares `method` with `than`, and its effect is positive if the comparison favours `method`. Effects
 are in points for scores, in doublings for the spread over seeds, in exponents for the slope of weight norms,
@@ -12,61 +12,60 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap
+from tailprompt.report import uncertainty
+from tailprompt.report.uncertainty import MeanError, SpreadError
 
 ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect, its bootstrap draws `[draws]`, and the number of its seeds."""
+    """An effect, its error, and the number of its seeds."""
 
     value: float
-    draws: np.ndarray
+    error: MeanError | SpreadError
     seeds: int
 
 
-def difference(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
-    """The difference of values `[1 + draws, seeds]`, whose first row is measured and the others resampled."""
-    draws = bootstrap.difference(method[1:], than[1:], random)
-    return Effect(float((method[0] - than[0]).mean()), draws, method.shape[1])
+def difference(method: np.ndarray, than: np.ndarray) -> Effect:
+    """The mean difference of values `[1 + draws, seeds]`: the first row is measured, the others resampled."""
+    apart = method - than
+    of_seeds, both = uncertainty.of_means(apart)
+    seeds = apart.shape[1]
+    error = MeanError(((float(of_seeds), seeds - 1),), apart[1:].mean(axis=1), float(both))
+    return Effect(float(apart[0].mean()), error, seeds)
 
 
-def score(method: np.ndarray, than: np.ndarray, random: np.random.Generator) -> Effect:
+def score(method: np.ndarray, than: np.ndarray) -> Effect:
     """The difference in points of scores in [0, 1]."""
-    return difference(100 * method, 100 * than, random)
+    return difference(100 * method, 100 * than)
 
 
-def seed_spread(method: np.ndarray, than: np.ndarray, draws: int, random: np.random.Generator) -> Effect:
-    """log2 of the ratio of SDs over seeds, of `than` to `method`: 1 if that of `than` is twice as large.
+def seed_spread(method: np.ndarray, than: np.ndarray) -> Effect:
+    """log2 of the ratio of SDs over the same seeds, of `than` to `method`: 1 if `than`'s is twice as large.
 
-    Draws invert the F distribution of a ratio of sample variances of normal scores. Test examples are fixed.
+    The ratio of sample variances of normal scores has an F distribution. Test examples are fixed.
     """
-    if min(len(method), len(than)) < 2 or not np.std(method) * np.std(than):
-        return Effect(float("nan"), np.full(draws, np.nan), min(len(method), len(than)))
-    value = float(np.log2(np.std(than, ddof=1) / np.std(method, ddof=1)))
-    chance = random.f(len(than) - 1, len(method) - 1, draws)
-    return Effect(value, value - np.log2(chance) / 2, min(len(method), len(than)))
+    seeds, value = len(method), float("nan")
+    if seeds > 1 and np.std(method) * np.std(than):
+        value = float(np.log2(np.std(than, ddof=1) / np.std(method, ddof=1)))
+    return Effect(value, SpreadError((seeds - 1,)), seeds)
 
 
-def norm_slope(
-    method: np.ndarray, than: np.ndarray, train: np.ndarray, draws: int, random: np.random.Generator
-) -> Effect:
+def norm_slope(method: np.ndarray, than: np.ndarray, train: np.ndarray, taken: np.ndarray) -> Effect:
     """How much flatter the class norms of `method` are as a function of training counts.
 
-    method, than: norms `[seeds, classes]`. train: counts `[classes]`. The slope is that of log norm on log
-    count, which for a good learner is near zero (GLEE Figure 3). The effect is |slope of than| - |slope of
-    method|. Draws resample classes, crossed with seeds.
+    method, than: norms `[seeds, classes]`. train: counts `[classes]`. taken: how often each draw takes each
+    class `[1 + draws, classes]`. The slope is that of log norm on log count, which for a good learner is near
+    zero (GLEE Figure 3). The effect is |slope of than| - |slope of method|.
     """
     kept = train > 0
-    taken = bootstrap.times(int(kept.sum()), draws, random)
     x = np.log(train[kept].astype(float))
     first, second = (
-        np.abs(np.stack([slope(x, np.log(row[kept]), taken) for row in norms], axis=1))
+        np.abs(np.stack([slope(x, np.log(row[kept]), taken[:, kept]) for row in norms], axis=1))
         for norms in (method, than)
     )
-    value = float((second[0] - first[0]).mean())
-    return Effect(value, bootstrap.difference(second[1:], first[1:], random), len(method))
+    return difference(second, first)
 
 
 def slope(x: np.ndarray, y: np.ndarray, taken: np.ndarray) -> np.ndarray:
@@ -81,41 +80,49 @@ def slope(x: np.ndarray, y: np.ndarray, taken: np.ndarray) -> np.ndarray:
 
 
 def over_all(effects: list[Effect]) -> Effect:
-    """The mean of the defined effects, draw by draw. Data sets are fixed and their errors independent."""
+    """The mean of the defined effects. Data sets are fixed, and so are their weights."""
     effects = [effect for effect in effects if not np.isnan(effect.value)] or effects
+    errors = [effect.error for effect in effects]
     value = float(np.mean([effect.value for effect in effects]))
-    draws = np.mean([effect.draws for effect in effects], axis=0)
-    return Effect(value, draws, min(effect.seeds for effect in effects))
+    return Effect(value, type(errors[0]).mean(errors), min(effect.seeds for effect in effects))
 
 
-def greater(draws: np.ndarray, margin: float) -> tuple[float, float]:
-    """p of the claim that the effect is above zero, and p of its contrary."""
-    return bootstrap.beyond(draws, 0.0, above=False), bootstrap.beyond(draws, 0.0, above=True)
+def interval(effect: Effect) -> tuple[float, float]:
+    """The 95 % interval of an effect; NaN if its error is unknown."""
+    reach = uncertainty.reach(effect.error.above)
+    return effect.value - reach, effect.value + reach
 
 
-def not_greater(draws: np.ndarray, margin: float) -> tuple[float, float]:
+def greater(effect: Effect, margin: float) -> tuple[float, float]:
+    """p of the claim that the effect is above the margin (zero if it has none), and p of its contrary."""
+    return effect.error.above(effect.value - margin), effect.error.above(margin - effect.value)
+
+
+def not_greater(effect: Effect, margin: float) -> tuple[float, float]:
     """p of the claim that the effect is below the margin, however far, and p of its contrary."""
-    return bootstrap.beyond(draws, margin, above=True), bootstrap.beyond(draws, margin, above=False)
+    return greater(effect, margin)[::-1]
 
 
-def equal(draws: np.ndarray, margin: float) -> tuple[float, float]:
+def equal(effect: Effect, margin: float) -> tuple[float, float]:
     """p of the claim that the effect is within +-margin (two one-sided tests), and p of its contrary."""
-    above, below = bootstrap.beyond(draws, margin, above=True), bootstrap.beyond(draws, -margin, above=False)
-    outside = bootstrap.beyond(draws, margin, above=False), bootstrap.beyond(draws, -margin, above=True)
-    return max(above, below), min(outside)
+    (over, below_top), (above_bottom, under) = greater(effect, margin), greater(effect, -margin)
+    return max(below_top, above_bottom), min(over, under)
 
 
-def decide(direction: str, draws: np.ndarray, margin: float = 0.0) -> tuple[float, bool]:
-    """The two-sided p of a decision in either direction, and whether it supports the claim."""
-    if np.isnan(draws).all():
-        return 1.0, False
-    claim, contrary = named(DIRECTIONS, direction, "direction of a claim")(draws, margin)
+def decide(direction: str, effect: Effect, margin: float = 0.0) -> tuple[float, bool]:
+    """The two-sided p of a decision in either direction, and whether it supports the claim.
+
+    p is NaN where it is unknown: of one seed, or of an effect that is undefined.
+    """
+    claim, contrary = named(DIRECTIONS, direction, "direction of a claim")(effect, margin)
+    if np.isnan(effect.value) or np.isnan(claim):
+        return float("nan"), False
     return min(1.0, 2 * min(claim, contrary)), claim < contrary
 
 
 def verdict(p: float, speaks_for: bool) -> str:
-    """`holds` or `fails` if p is below 0.05, otherwise `undecided`."""
-    if p >= ALPHA:
+    """`holds` or `fails` if p is below 0.05, otherwise `undecided`, as where p is NaN."""
+    if not p < ALPHA:
         return "undecided"
     return "holds" if speaks_for else "fails"
 

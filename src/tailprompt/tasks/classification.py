@@ -111,8 +111,8 @@ def predicted(logits: np.ndarray, given: Given) -> dict:
 
 
 def row(logits: np.ndarray, given: Given) -> dict:
-    """The label, the prediction, and the scores of all classes in float16."""
-    return {**predicted(logits, given), SCORES: list(logits.astype(np.float16))}
+    """The label, the prediction, and the scores of all classes."""
+    return {**predicted(logits, given), SCORES: list(logits)}
 
 
 def shown(

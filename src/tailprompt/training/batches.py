@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from tailprompt.inputs.examples import Split
 from tailprompt.training.graphs import Graphs
-from tailprompt.training.loop import Batches, Loss, Part
+from tailprompt.training.loop import Batches, Loss, Part, undivided
 from tailprompt.training.precision import lowering
 from tailprompt.training.samplers import bucketed, of_sets
 from tailprompt.training.shapes import Shape, fitting, shapes
@@ -38,6 +38,7 @@ def sampled(
     device, lengths, sets = examples.labels.device, examples.lengths, sets_of(examples)
     per_epoch = sum(-(-len(own) // batch) for own in of_sets(torch.arange(len(examples)), sets))
     on_gpu = device.type == "cuda"
+    mixed = getattr(examples, "mixup", 0) > 0  # an example may be mixed with one of another micro-batch
 
     @lru_cache(1)
     def epoch_rows(epoch: int) -> tuple[list[list[Rows]], list[list[Rows]]]:
@@ -55,15 +56,14 @@ def sampled(
         for rows in steps[index + 1] if index + 1 < per_epoch else ():
             examples.expect(rows)
         for branch, (rows, placed) in enumerate(zip(steps[index], there[index], strict=True)):
-            count = counted(examples, placed)
-            for part, at, width in cut(
-                rows, placed, lengths, ways if len(rows) == batch else ways[-1:], micro
-            ):
+            count, shape = counted(examples, placed), ways if len(rows) == batch else ways[-1:]
+            for part, at, width in cut(rows, placed, lengths, shape, len(rows) if mixed else micro):
                 width, of = width or examples.width(part), set_of(sets, part)
                 made = partial(labelled, examples, width, branch, of)
                 items = len(rows) if count is None else 1
                 staged = (*examples.staged(part, at), *([] if count is None else [count]))
-                yield Part(staged, made, items, (branch, len(part), width, of))
+                divided = partial(pieces, micro=micro) if mixed else undivided
+                yield Part(staged, made, items, (branch, len(part), width, of), divided)
 
     def names(step: int) -> list[str]:
         epoch, index = divmod(step, per_epoch)
@@ -84,6 +84,15 @@ def cut(
     for width, part, at in zip(shape, rows.split(size), there.split(size), strict=True):
         for small, small_at in zip(part.split(micro), at.split(micro), strict=True):
             yield small, small_at, width
+
+
+def pieces(batch: tuple, micro: int) -> Iterator[tuple]:
+    """The micro-batches of a batch of images that was mixed as a whole."""
+    inputs, (first, second, share), *rest = batch
+    for start in range(0, len(first), micro):
+        part = slice(start, start + micro)
+        mine = {name: value[part] for name, value in inputs.items()}
+        yield (mine, (first[part], second[part], share), *rest)
 
 
 def counted(examples: Split, there: Rows) -> Int[Tensor, ""] | None:

@@ -77,9 +77,10 @@ def keys_of(run: Run) -> dict:
 
 def schedule_of(told: Training, select: str) -> Schedule:
     """The schedule of a run. Its optimizer and rate take the keys of their components."""
+    of_rate = {"lr": told.lr} if getattr(told.schedule, "of_rate", False) else {}
     return Schedule(
         optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
-        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup),
+        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup, **of_rate),
         lr=told.lr,
         epochs=told.epochs,
         patience=told.patience,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from torch.optim import Optimizer
 from tqdm import tqdm
 
 from tailprompt.errors import BadInput
+from tailprompt.training.finite import diverged, not_finite
 from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
 from tailprompt.training.state import Learner, Progress, resume, save
@@ -35,6 +36,11 @@ SAVE_SECONDS = 120.0  # between two saves of the state
 MOST_STEPS = 10**9
 
 
+def undivided(batch: Batch) -> list[Batch]:
+    """The batch as it is."""
+    return [batch]
+
+
 @dataclass(frozen=True)
 class Part:
     """A batch of a step, or a micro-batch of it.
@@ -42,13 +48,14 @@ class Part:
     staged: tensors on the model's device, which differ between steps. made: the staged tensors -> batch, by
     operations on the device alone. items: what divides the sum of its losses, which is the number of items
     (examples, or labelled tokens) in its whole batch. key: parts of equal key and items differ in the values
-    of `staged` alone.
+    of `staged` alone. cut: batch -> its micro-batches, where all are made together.
     """
 
     staged: Sequence[Tensor]
     made: Callable[..., Batch]
     items: int
     key: Hashable
+    cut: Callable[[Batch], Iterable[Batch]] = undivided
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,8 @@ def steps(schedule: Schedule, per_epoch: int) -> int:
 def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int) -> Learner:
     """The model with its trainable tensors, their optimizer and the factor of its rate at each step."""
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    if not learned:
+        raise BadInput("nothing of this model learns; take another tuner than frozen, or another head")
     device = next(iter(learned.values())).device
     elapsed = torch.zeros((), dtype=torch.float64, device=device)
     lr = torch.tensor(schedule.lr, device=device) if device.type == "cuda" else schedule.lr
@@ -153,8 +162,12 @@ def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int)
 
 
 def tired(progress: Progress, patience: float) -> bool:
-    """Whether the last evaluation came `patience` steps or more after the best one."""
-    return bool(progress.curve) and progress.curve[-1]["step"] - progress.best_step >= patience
+    """Whether the best step lies `patience` steps back, evaluated since or not (code of GLEE).
+
+    Of evaluations that are farther apart, there is one more at least.
+    """
+    seen = progress.curve[-1]["step"] - progress.best_step if progress.curve else -1
+    return seen >= min(patience, 1) and progress.step - progress.best_step >= patience
 
 
 def update(
@@ -222,9 +235,10 @@ def accumulate(
     """The sum over batches of the mean loss over items; gradients accumulate over micro-batches."""
     total = 0.0
     for part in parts:
-        value = loss(model, part.made(*part.staged), elapsed).sum() / part.items
-        value.backward()
-        total += value.detach()
+        for batch in part.cut(part.made(*part.staged)):
+            value = loss(model, batch, elapsed).sum() / part.items
+            value.backward()
+            total += value.detach()
     return total
 
 
@@ -249,22 +263,6 @@ def mean(records: list[Record], learner: Learner, batches: Batches, last: int) -
     return sum(value for value, *_ in seen) / len(seen)
 
 
-def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
-    """The name of the first tensor that is not finite everywhere, or None."""
-    whole = torch.stack([value.detach().isfinite().all() for value in tensors.values()]).tolist()
-    return next((name for name, finite in zip(tensors, whole, strict=True) if not finite), None)
-
-
-def diverged(value: float, tensor: str | None, names: list[str], step: int) -> BadInput:
-    """The error for a step whose loss or gradient is not finite. tensor: the first of these gradients."""
-    finite = math.isfinite(value)
-    what = f"the gradient of {tensor} is not finite" if finite else f"the loss is {value}"
-    return BadInput(
-        f"training stopped at step {step + 1}: {what} (first tensor: {tensor or 'loss'}); "
-        f"examples of the batch: {', '.join(names)}; lower lr, or look at these examples"
-    )
-
-
 def note(
     progress: Progress, learner: Learner, loss: float, scores: dict, per_epoch: int, schedule: Schedule
 ) -> None:
@@ -280,7 +278,7 @@ def note(
         }
     )
     score = progress.step if schedule.select == "last" else scores[schedule.select]
-    if score <= progress.best_score:
+    if not score > progress.best_score:  # nor where it is undefined
         return
     progress.best_score, progress.best_step = score, progress.step
     if schedule.select != "last":

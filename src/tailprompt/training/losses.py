@@ -28,7 +28,7 @@ def focal(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> Pe
     GLEE's released code has 1 - log p in the place of 1 - p; that is `focal_as_released`.
     """
     cost = cross_entropy(logits, labels, counts)
-    return (1 - torch.exp(-cost)) ** gamma * cost
+    return torch.exp(gamma * log_rest(F.log_softmax(logits, dim=-1), labels)) * cost
 
 
 def focal_as_released(logits: Logits, labels: Labels, counts: Counts, *, gamma: float) -> PerExample:
@@ -151,15 +151,21 @@ def clouded(logits: Logits, counts: Counts, noise: float, scale: float, epsilon:
 def asymmetric(
     log_p: Logits, labels: Labels, weight: Logits, lambda_positive: float, lambda_negative: float
 ) -> PerExample:
-    """The negated sum of LPT Eq. 8, with the term of each class times its weight.
+    """The negated sum of LPT Eq. 8, with the term of each class times its weight."""
+    label = F.one_hot(labels, log_p.shape[-1]).bool()
+    rest = log_rest(log_p, labels)[:, None]
+    focus = torch.exp(torch.where(label, lambda_positive * rest, lambda_negative * log_p))
+    return -(weight * focus * log_p).sum(dim=-1)  # LPT Eq. 8
 
-    The label's 1 - p is computed as the sum of the other probabilities, in logarithms. For lambda below 1 the
-    slope of (1 - p)^lambda is infinite at p = 1, where the gradient of the released code is NaN.
+
+def log_rest(log_p: Logits, labels: Labels) -> PerExample:
+    """log(1 - p) of the label, as the logarithm of the sum of the other probabilities.
+
+    The slope of (1 - p)^power is infinite at p = 1 for a power below 1. There the gradient of the plain
+    formula is NaN, as in the released code of LPT.
     """
     label = F.one_hot(labels, log_p.shape[-1]).bool()
-    log_rest = log_p.masked_fill(label, -torch.inf).logsumexp(dim=-1, keepdim=True)
-    focus = torch.exp(torch.where(label, lambda_positive * log_rest, lambda_negative * log_p))
-    return -(weight * focus * log_p).sum(dim=-1)  # LPT Eq. 8
+    return log_p.masked_fill(label, -torch.inf).logsumexp(dim=-1)
 
 
 LOSSES = {

@@ -26,8 +26,8 @@ def objective(
     """The loss of a run for the loop: (outputs, labels, branch, elapsed) -> loss per example or token.
 
     outputs: logits, or (logits, added term of each example). The added term is 1 - cosine(query, keys) (LPT
-    Eq. 5) if there is a key_weight, and otherwise the loss of the sentinel. labels: class ids, or (class ids,
-    class ids mixed in, share of the first), or those of tokens or answers (`tasks.task.Given`). counts:
+    Eq. 5) if there is a key_weight, and otherwise the losses of the sentinels. labels: class ids, or (class
+    ids, class ids mixed in, share of the first), or those of tokens or answers (`tasks.task.Given`). counts:
     training examples of each class. scale: of the logits.
     """
     branches = branches_of(training, counts, scale)
@@ -42,7 +42,7 @@ def objective(
         if added is None:
             return beta * loss
         if key_weight is None:
-            return (loss + added) / 2  # code of PPT: the mean over the decoder's tokens
+            return (loss + added.sum(1)) / (1 + added.shape[1])  # code of PPT: the mean over decoded tokens
         keys = key_weight * added.float()
         return beta * loss + (beta * keys if key_scaled else keys)  # LPT Eq. 5
 

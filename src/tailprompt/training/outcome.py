@@ -40,23 +40,30 @@ def write_predictions(
     prompts: dict[str, list] | None,
     task: Task,
     threshold: float | None,
-) -> None:
-    """Write the predictions, dev before test: id, split, the task's columns, and the chosen group prompts.
+    *,
+    exact: bool = False,
+) -> pd.DataFrame:
+    """Write and return the predictions, dev before test: id, split, the task's columns, and group prompts.
 
-    Raises BadInput if logits are not finite, or scores too large for float16.
+    Scores are rounded to float16, after the prediction is made of them. exact: whether they stay in float32,
+    for a data set on which a prediction is chosen of them again, among some classes. Raises BadInput if
+    logits are not finite, or scores too large for float16.
     """
     parts = []
     for split, value in logits.items():
         there = given(splits[split], threshold)
         check_finite(value, splits[split].names, f"logits of {split} example")
-        with np.errstate(over="ignore"):  # which the check names
-            columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}
-        if SCORES in columns:
-            scores = torch.from_numpy(np.stack(columns[SCORES]))
-            check_finite(scores, there.ids, f"scores in float16 of {split} example")
+        columns = {"id": there.ids, "split": split, **task.row(value.numpy(), there)}
+        if SCORES in columns and not exact:
+            with np.errstate(over="ignore"):  # which the check names
+                scores = np.stack(columns[SCORES]).astype(np.float16)
+            check_finite(torch.from_numpy(scores), there.ids, f"scores in float16 of {split} example")
+            columns[SCORES] = list(scores)
         parts.append(pd.DataFrame(columns | ({"prompts": prompts[split]} if prompts else {})))
+    rows = pd.concat(parts, ignore_index=True)
     with whole(path) as temporary:
-        pd.concat(parts, ignore_index=True).to_parquet(temporary, index=False)
+        rows.to_parquet(temporary, index=False)
+    return rows
 
 
 def check_finite(values: Tensor, names: Sequence[str], what: str) -> None:

@@ -17,6 +17,7 @@ from tailprompt.inputs.examples import Split
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model
 from tailprompt.tasks.registry import told
+from tailprompt.tasks.task import Task
 from tailprompt.training.state import Progress
 
 
@@ -93,6 +94,19 @@ def selection_split(run: Run, prepared: Prepared, start: Path | None) -> str:
     whole = content(prepared.table)
     dev, test = (whole[prepared.parts[split].index] for split in ("dev", "test"))
     return "test" if dev.isin(set(test)).all() else "dev"
+
+
+def learned(prepared: Prepared, run: Run, start: Path | None, task: Task) -> list[str]:
+    """The classes that the model has; those of the run at `start` where a data set of tags only tests it.
+
+    They come first in that data set, which may have more. Raises BadInput where they do not.
+    """
+    if run.training or not start or task.unit != "token":
+        return prepared.classes
+    theirs = read_json(start / "run.json", "classes")["classes"]
+    if prepared.classes[: len(theirs)] != theirs:
+        raise BadInput(f"{prepared.path} numbers its classes otherwise than {start} does; prepare it again")
+    return theirs
 
 
 def about_cards(backbone: Backbone | VisionBackbone) -> dict:

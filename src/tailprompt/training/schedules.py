@@ -56,12 +56,12 @@ def exponential(total: int, per_epoch: int, *, warmup: float) -> Factor:
     return lambda step: rising(step) * 0.95 ** (step // per_epoch)
 
 
-def cosine_as_released(total: int, per_epoch: int, *, warmup: float) -> Factor:
+def cosine_as_released(total: int, per_epoch: int, *, warmup: float, lr: float) -> Factor:
     """Change once an epoch, and after the warm-up fall along a cosine that began at epoch 0 (code of LPT).
 
-    The warm-up begins at a rate of 1e-6, which is given here as a share of LPT's own rate, 0.02.
+    The warm-up begins at a rate of 1e-6. lr: the rate that the factor is of.
     """
-    epochs, least = total / per_epoch, 1e-6 / 0.02
+    epochs, least = total / per_epoch, 1e-6 / lr
 
     def factor(step: int) -> float:
         epoch = step // per_epoch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +49,9 @@ def given(split: Split, threshold: float | None = None) -> Given:
 
 
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:
-    """The scores on dev; empty if there is none."""
-    return scorer(logits["dev"], given(splits["dev"])) if "dev" in logits else {}
+    """The scores on dev, without those that are undefined; empty if there is none."""
+    scores = scorer(logits["dev"], given(splits["dev"])) if "dev" in logits else {}
+    return {name: value for name, value in scores.items() if not isnan(value)}
 
 
 def predicted(

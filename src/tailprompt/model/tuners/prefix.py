@@ -34,7 +34,8 @@ def prefix(backbone: Backbone | VisionBackbone, told, **_) -> TextBody | ImageBo
     )
     if backbone.reads == "image":
         return image_body(backbone, told.beside, drops=told.body_dropout, prefix=added)
-    take_prefixes(backbone.body)
+    if not getattr(backbone.body, "takes_prefixes", False):
+        take_prefixes(backbone.body)
     first = told.length + backbone.first_position if told.positions == "shifted" else None
     frozen = backbone.body.requires_grad_(False)
     return TextBody(frozen, prefix=added, first=first, rests=not told.body_dropout)

@@ -89,4 +89,4 @@ def backbone_files(config: dict, backbone: str) -> list[str]:
     row = named(config["backbones"], backbone, "backbone")
     if "recipe" in row:
         return [f"{made_in(config, row['recipe'])}/model.safetensors"]
-    return [str(file) for file in files_in(Path(row["path"]))] if "path" in row else []
+    return [str(file) for file in files_in(Path(row["path"]), row["family"])] if "path" in row else []

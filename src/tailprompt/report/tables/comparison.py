@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tailprompt.report import bootstrap, records
-from tailprompt.report.sheet import greek, number
-from tailprompt.report.verdicts import ALPHA
+from tailprompt.report import bootstrap, records, verdicts
+from tailprompt.report.sheet import chance, greek, number
 from tailprompt.tasks.registry import recorded
 
 
 def gains(runs: pd.DataFrame, first: str, names: list[str], report: dict) -> dict[tuple, tuple]:
-    """(dataset, method, metric) -> (gain over `first`, low, high, p) on one data set, in points."""
-    added = records.statistics(runs, report)
-    random = bootstrap.stream(report["dataset"])
+    """(dataset, method, metric) -> (gain over `first`, low, high, p) on one data set, in points.
+
+    They are those of a claim on one data set; low, high and p are NaN at one seed.
+    """
+    added, random = records.statistics(runs, report), bootstrap.stream(*records.test_ids(runs))
     drawn = bootstrap.replicates(recorded(report), names, records.groups(report), added, random)
     results = {}
     for method in dict.fromkeys(method for method, _ in drawn if method != first):
         seeds = sorted(seed for name, seed in drawn if name == method and (first, seed) in drawn)
         for metric in names if seeds else ():
             ours, base = (np.stack([drawn[m, seed][metric] for seed in seeds], 1) for m in (method, first))
-            draws = 100 * bootstrap.difference(ours[1:], base[1:], random)
-            gain = 100 * float((ours[0] - base[0]).mean())
-            key = (runs.dataset.iloc[0], method, metric)
-            results[key] = (gain, *bootstrap.interval(draws), bootstrap.two_sided(draws))
+            effect = verdicts.score(ours, base)
+            p, _ = verdicts.decide("greater", effect)
+            results[runs.dataset.iloc[0], method, metric] = effect.value, *verdicts.interval(effect), p
     return results
 
 
@@ -52,12 +52,14 @@ def winner(table: pd.DataFrame, runs: pd.DataFrame, spec: dict, report: dict) ->
     pair = runs[runs.method.isin([first, second])]
     gain, low, high, p = gains(pair, second, [score], report)[dataset, first, score]
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
-    if p < ALPHA and gain > 0:
+    if p < verdicts.ALPHA and gain > 0:
         begin = f"{titles[first]} wins on {report['title']}"
     else:
         begin = f"No method wins clearly on {report['title']}; {titles[first]} is the best on dev"
+    known = f"95% interval {number(low, signed=True)} to {number(high, signed=True)}, p {chance(p)}"
+    if np.isnan(p):
+        known = "no interval: one seed, or scores that never vary"
     return (
         f"{begin}: {score} {100 * means.loc[('test', first), 'mean']:.1f} on test, "
-        f"{number(gain, signed=True)} (95% interval {number(low, signed=True)} to "
-        f"{number(high, signed=True)}, p {p:.3f}) against {titles[second]}, the next on dev."
+        f"{number(gain, signed=True)} ({known}) against {titles[second]}, the next on dev."
     )

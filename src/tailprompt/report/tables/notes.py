@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tailprompt.errors import known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import greek
+from tailprompt.tasks import metrics
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.registry import recorded
 
 
 def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
@@ -15,9 +19,11 @@ def remarks(runs: pd.DataFrame, chosen: dict, long: pd.DataFrame, spec: dict, re
         origin(runs, spec),
         *legend(long, spec),
         *absent(runs, reports, spec),
+        *flagged(runs, reports, spec),
         *peeked(long, spec),
         *picked(chosen, spec, reports),
         *data_notes(reports),
+        *means(spec, reports),
         *commonest(spec, reports),
         *grouped(spec, reports),
         *diluted(long, spec, reports),
@@ -46,6 +52,18 @@ def data_notes(reports: dict) -> list[str]:
     return [f"{title}: {note.rstrip('.')}." for title, note in noted.items()]
 
 
+def means(spec: dict, reports: dict) -> list[str]:
+    """Over which classes the means of classes are taken, if a table of single classes shows any."""
+    shown = [metric.partition("/")[0] for metric in spec["metrics"] if f"/{metrics.CLASS}" not in metric]
+    means = [metrics.METRICS[name] for name in dict.fromkeys(shown) if name in metrics.BY_CLASS]
+    if not means or not any(recorded(report) is CLASSIFICATION for report in reports.values()):
+        return []
+    return [
+        f"{' and '.join(means)}: the mean over classes that occur in the labels or the predictions of test; "
+        "that of a group over its classes alone, and head and tail have classes of the labels only."
+    ]
+
+
 def commonest(spec: dict, reports: dict) -> list[str]:
     """What the most frequent class gets on the test set of each data set, where the block asks for it."""
     if not spec.get("majority"):
@@ -62,6 +80,9 @@ def grouped(spec: dict, reports: dict) -> list[str]:
     for report in reports.values():
         groups = report["groups"]["test"]
         blank = [name for name in asked if name in EMPTY and not groups.get(name)]
+        if "trained_on" in report and {*SHOTS} & {*blank}:
+            lines.append(f"Blank on {report['title']}: {known(SHOTS)}, as it has no training examples.")
+            blank = [name for name in blank if name not in SHOTS]
         if {"head", "tail"} <= {*blank} and report.get("threshold") is None:
             lines.append(f"Blank on {report['title']}: head and tail, as its row states no threshold.")
             blank = [name for name in blank if name not in ("head", "tail")]
@@ -81,6 +102,7 @@ def alone(report: dict) -> float | None:
     return share if report["groups"]["test"]["head"] and threshold and share >= threshold else None
 
 
+SHOTS = ("many", "medium", "few")
 EMPTY = {  # why a group has no class
     "head": "head has no class, as test has examples of one class only",
     "tail": "tail has no class, as test has no examples",
@@ -114,10 +136,9 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
     if long.ours.notna().any():
         lines.append("In bold: the best of a column.")
     if "p" in long and (long.p < 0.05).any():
-        over = "seeds and test examples" if long.n.max() > 1 else "test examples"
         lines.append(
-            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired bootstrap over {over}, not "
-            "corrected for the number of cells)."
+            f"*: differs from {spec['methods'][0]['title']} (p < 0.05, paired, by Student's t over seeds and "
+            "the bootstrap over test examples as for claims, not corrected for the number of cells)."
         )
     return lines
 
@@ -134,6 +155,28 @@ def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
         missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
+
+
+def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Which runs were flagged, and for what (`training.flags`)."""
+    titles, found = {method["name"]: method["title"] for method in spec["methods"]}, {}
+    for run in runs[runs.there].itertuples():
+        for name in run.record.get("flags", []):
+            cell = f"{titles[run.method]} on {reports[run.dataset]['title']}"
+            found.setdefault(name, {}).setdefault(cell, []).append(str(run.seed))
+    return [
+        f"{FLAGS.get(name, name)}: "
+        + "; ".join(f"{cell} (seeds {', '.join(seeds)})" for cell, seeds in cells.items())
+        + "."
+        for name, cells in found.items()
+    ]
+
+
+FLAGS = {
+    "still": "Training loss does not move",
+    "constant": "All test examples are predicted as one class",
+    "collapsed": "Pool of group prompts has collapsed",
+}
 
 
 def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
