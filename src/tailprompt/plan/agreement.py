@@ -133,7 +133,7 @@ def check(folder: Path, record: dict) -> None:
         also = f", and so were {others} other runs" if others > 1 else ", and so was another run" * others
         raise BadInput(
             f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; run snakemake "
-            f"again, which trains {'them' if others else 'it'} anew, or give the changed data set a name of its own"
+            f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
         )
 
 

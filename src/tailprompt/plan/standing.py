@@ -38,7 +38,7 @@ def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
-    """Whether a data set would be made with the rows that it has now; True if nobody noted what it was made of.
+    """Whether preparing would give a data set the rows that it has; True if nobody noted what was asked.
 
     What is only said of the rows, as a title or the threshold of a group, may differ.
     """
@@ -48,19 +48,21 @@ def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
 
 def of_rows(asked: dict) -> dict:
     """The part of what preparing is asked that decides on the rows: content of files and not their places."""
-    row = {key: value for key, value in asked["row"].items() if key not in (*made.SAID, *made.WHERE)}
+    row = {key: value for key, value in asked["row"].items() if key not in (*made.SAID, *WHERE)}
     files = asked["row"].get("files") or {}
-    read = {key: entry if isinstance(entry, dict) else {} for key, entry in files.items()}
-    options = {
-        key: {k: v for k, v in entry.items() if k not in ("path", "name")} for key, entry in read.items()
-    }
+    options = {key: elsewhere(entry) if isinstance(entry, dict) else {} for key, entry in files.items()}
     classes = asked["words"] and [line[0] for line in asked["words"]]
     return {**asked, "row": row, "options": options, "words": classes, "first": of_first(asked["first"])}
 
 
+def elsewhere(entry: dict) -> dict:
+    """What the entry of a file says wherever the file is."""
+    return {key: value for key, value in entry.items() if key not in ("path", "name")}
+
+
 def of_first(asked: dict | None) -> dict | None:
     """The same of what decoding or annotating is asked."""
-    return asked and {**asked, "row": {k: v for k, v in asked["row"].items() if k not in made.WHERE}}
+    return asked and {**asked, "row": {k: v for k, v in asked["row"].items() if k not in WHERE}}
 
 
 def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
