@@ -15,6 +15,7 @@ from tailprompt.files import write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
 from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.places import WHERE
 
 
 @dataclass(frozen=True)
