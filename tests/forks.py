@@ -1,4 +1,4 @@
-"""Snakemake in a fork of a process that has imported it: a plan takes half the time of one in a new process."""
+"""Snakemake in a fork of a process that has imported it: a plan takes half the time."""
 
 from __future__ import annotations
 

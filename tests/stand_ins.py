@@ -56,7 +56,12 @@ pretraining:
     held_out: 0.01
     vocabulary: {kind: wordpiece, size: 300, alphabet: 50}
     positions: 64
-    shape: {num_hidden_layers: 1, hidden_size: 16, num_attention_heads: 2, intermediate_size: 16, max_position_embeddings: 64}
+    shape:
+      num_hidden_layers: 1
+      hidden_size: 16
+      num_attention_heads: 2
+      intermediate_size: 16
+      max_position_embeddings: 64
     rate: 0.2
     length: 32
     batch: 4
@@ -89,7 +94,7 @@ from pathlib import Path
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 sha = lambda file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
-new = lambda file: (Path(file).parent.mkdir(parents=True, exist_ok=True), Path(file).write_text(str(time.time_ns())))
+new = lambda file: Path(file).write_text(str(time.time_ns()))
 """
 STAGES = {
     "prepare": """
@@ -105,7 +110,8 @@ found = [next((str(path) for path in paths if path.is_file()), None) for paths i
 if None in found:
     sys.exit("a file of the data set is not there")
 read = {key: value for key, value in row.items() if key not in (*SAID, *WHERE, "asked")}
-labels = [line.split(",")[0] for line in Path(row["verbalizer"]).read_text().split()] if "verbalizer" in row else []
+words = Path(row["verbalizer"]).read_text().split() if "verbalizer" in row else []
+labels = [line.split(",")[0] for line in words]
 out.write_text(json.dumps([read, list(map(sha, found)), labels]))
 out.with_suffix(".json").write_text(json.dumps({"row": row, "classes": [], "sha256": sha(out)}))
 """,
@@ -119,11 +125,13 @@ row, out = json.loads(options["--row"]), Path(options["--out"])
 out.write_text(json.dumps({**row, "seen": sha(row["path"] + "/model.safetensors")}))
 """,
     "vocabulary": """
+about = json.dumps([json.loads(options["--recipe"]), sha(options["--corpus"])])
 for name in ("tokenizer.json", "tokenizer_config.json"):
-    Path(options["--out"], name).write_text(json.dumps([json.loads(options["--recipe"]), sha(options["--corpus"])]))
+    Path(options["--out"], name).write_text(about)
 """,
     "pack": """
-about = [json.loads(options["--recipe"]), sha(options["--data"]), sha(options["--tokenizer"] + "/tokenizer.json")]
+words = sha(options["--tokenizer"] + "/tokenizer.json")
+about = [json.loads(options["--recipe"]), sha(options["--data"]), words]
 out = Path(options["--out"])
 out.mkdir(exist_ok=True)
 (out / "pack.json").write_text(json.dumps({"made": about}))

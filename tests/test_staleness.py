@@ -1,4 +1,4 @@
-"""What each edit makes stale: exactly the jobs that it plans, alone and in pairs; and what a run of them leaves.
+"""What each edit makes stale: the jobs that it plans, alone and in pairs, and what a run of them leaves.
 
 All stages are stand-ins. A plan changes nothing, so each edit is taken back, with the times of the files.
 """
@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 from contextlib import ExitStack, contextmanager
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 
 import pytest
@@ -78,6 +78,7 @@ def prepared(*datasets):
     )
 
 
+NUMBERS = count()
 TABLES = {"tabulate table2", "tabulate claims"}
 TINY = ("toy", "filed", "judged")  # the data sets whose runs have the backbone tiny
 WITH_WORDS = ("toy", "judged")
@@ -87,7 +88,7 @@ GROWN = {"pretrain grown", "backbone grown"} | trained(["other"])
 @contextmanager
 def kept(path):
     """A file, or a folder, as it was before, with its times."""
-    copy = path.with_name(f".{path.name}.kept")
+    copy = path.with_name(f".{path.name}.kept{next(NUMBERS)}")
     if path.is_dir():
         shutil.copytree(path, copy)
     elif path.exists():
