@@ -322,7 +322,10 @@ def test_an_edit_plans_exactly_these_jobs(project, edit):
         assert planned(project) == jobs
 
 
-@pytest.mark.parametrize("pair", random.Random(16).sample(PAIRS, 16), ids=" and ".join)
+FORGOTTEN = [["claim", "memory"], ["memory", "rate"], ["memory", "split"], ["memory", "vocabulary"]]
+
+
+@pytest.mark.parametrize("pair", [*FORGOTTEN, *random.Random(16).sample(PAIRS, 14)], ids=" and ".join)
 def test_two_edits_plan_the_jobs_of_both(project, pair):
     with ExitStack() as both:
         for edit in pair:

@@ -76,6 +76,20 @@ def kind_asked(kind, name):
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
+def shown_asked(what, *endings):
+    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
+
+    def file(wildcards):
+        kind, name = f"{what}/{wildcards.paper}", wildcards.name
+        wanted = made.read_back({"spec": shown.block(SHOWN, what, wildcards.paper, name)})
+        files = [RESULTS / kind / f"{name}.{ending}" for ending in endings]
+        settled = standing.same(files, wanted, Path(standing.note(config, kind, name)))
+        asked = ask(f"{kind}/{name}", wanted, files, settled=settled)
+        return ancient(asked) if settled else asked
+
+    return file
+
+
 def noted(kind, of):
     """wildcards -> where a job leaves a copy of what it was asked."""
     return lambda wildcards: standing.note(config, kind, getattr(wildcards, of))

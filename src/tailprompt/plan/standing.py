@@ -33,9 +33,14 @@ class Kind:
 
 def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
     """Whether all outputs of a job are there and made of what is asked now."""
-    there = all(file.is_file() for file in outputs(config, kind, name, root))
-    noted = tolerant(root / note(config, kind, name))
-    return there and (noted is None or without_time(noted) == wanted(config, kind, name, root))
+    files, asked = outputs(config, kind, name, root), wanted(config, kind, name, root)
+    return same(files, asked, root / note(config, kind, name))
+
+
+def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
+    """Whether files are all there and made of what is asked; without a note that is believed."""
+    noted = tolerant(note)
+    return all(file.is_file() for file in files) and (noted is None or without_time(noted) == asked)
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
