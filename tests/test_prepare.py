@@ -23,8 +23,9 @@ from tailprompt.prepare import main
 ROOT = Path(__file__).parents[1]
 CONFIG = read(ROOT / "config" / "datasets.yaml")
 ROWS = CONFIG["datasets"]
-TEXTS = [name for name in ROWS if ROWS[name]["language"] != "image"]
-IMAGES = [name for name in ROWS if name not in TEXTS]
+JOINED = [name for name in ROWS if "joins" in ROWS[name]]  # read as their parts
+TEXTS = [name for name in ROWS if ROWS[name]["language"] != "image" and name not in JOINED]
+IMAGES = [name for name in ROWS if name not in TEXTS + JOINED]
 GLEE = ["cmid", "iflytek", "ctc", "msra", "r52", "ecom", "rte", "boolq"]
 PPT = {  # data set: its classes, or the most options
     **{"sst2": 2, "sst5": 5, "yahoo": 10, "race-m": 4, "race-h": 4, "superglue-boolq": 2, "superglue-rte": 2},
@@ -45,7 +46,7 @@ PTUNING2 = [
     name
     for name in TEXTS
     if name not in PPT
-    and re.match("superglue-|squad|conll|ontonotes|.*_as_released", name)
+    and re.match("superglue-|squad|conll|ontonotes|propbank|.*_as_released", name)
     and "-1000" not in name
 ]
 

@@ -39,7 +39,7 @@ TRAINING = {
 METHODS = read("config/methods.yaml")["methods"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
-PREFIXED = [name for name in METHODS if name.startswith(("pt2", "pt-input", "lora"))]
+PREFIXED = [name for name in METHODS if name.startswith(("pt2", "mpt2", "pt-input", "lora"))]
 IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 

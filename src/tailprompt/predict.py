@@ -27,7 +27,7 @@ from tailprompt.components.resolve import run_of
 from tailprompt.data.columns import CHOICES
 from tailprompt.data.new_rows import columns_of, decoded, read
 from tailprompt.data.readers import PLACE, header
-from tailprompt.errors import BadInput, named, stage
+from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
@@ -91,6 +91,10 @@ def record(run: Path) -> dict:
             keyed(about[key], f"its {key}", *names)
         if images:
             keyed(about["data"].get("decoded"), "its data.decoded", "side", "fit", "border")
+    if sets := about["data"].get("sets"):
+        raise BadInput(
+            f"{run} is on joined sets ({known(sets)}), each with a head; take a run on one of them"
+        )
     there = {"text": True, "pair": about["data"]["pair"], CHOICES: about["data"].get(CHOICES, False)}
     wanted = ["path"] if images else [key for key, held in there.items() if held]
     return {**about, "images": images, "wanted": wanted, "task": recorded(about["data"])}

@@ -1,6 +1,7 @@
 """Prepare a data set: its source files become one canonical Parquet file with a report beside it.
 
-For images it reads the listing that stage decode wrote, so that another cut decodes nothing again.
+For images it reads the listing that stage decode wrote, so that another cut decodes nothing again. Joined
+sets are made of the prepared files of their parts.
 
 python -m tailprompt.prepare --dataset '<JSON row>' --data-dir DIR --raw results/raw/NAME --out OUT.parquet
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from tailprompt import files
 from tailprompt.data import download as sources
-from tailprompt.data import report
+from tailprompt.data import joined, report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.tasks.registry import told
@@ -27,6 +28,9 @@ def arguments() -> argparse.Namespace:
     )
     sources.add_options(parser)
     parser.add_argument("--listing", type=Path, help="for images: the .parquet file that stage decode wrote")
+    parser.add_argument(
+        "--parts", type=Path, nargs="+", metavar="FILE", help="the prepared .parquet files of joined sets"
+    )
     parser.add_argument(
         "--out", type=Path, help="the Parquet file to write; its report goes beside it (.json)"
     )
@@ -45,6 +49,8 @@ def main() -> None:
     row = files.json_object(options.dataset, "--dataset", "name", "language")
     if options.listing:
         table, classes, origin = data.load_images(row, options.listing)
+    elif options.parts:
+        table, classes, origin = joined.load(options.parts)
     else:
         where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
         paths, digests = sources.found(row, **where)

@@ -171,11 +171,12 @@ def begun_model(
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
     words = word_ids(task.outputs(prepared.classes), prepared.words, backbone, run, source=source)
     texts = word_texts(prepared.parts["train"], backbone, run)
-    model = compose(backbone, run, words=words, texts=texts, unit=task.unit)
+    sets = [task.outputs_of(prepared.classes, name) for name in prepared.sets]
+    model = compose(backbone, run, words=words, texts=texts, unit=task.unit, sets=sets)
     before = bool(start) and tuned(start)
     if start:
-        lacking = need_not_hold(model, tuned=before)
-        load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start))
+        lacking, fresh = need_not_hold(model, tuned=before), run.start.get("head") == "fresh"
+        load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start), head=not fresh)
     return model, before or learns_whole(model)
 
 

@@ -18,8 +18,8 @@ from tailprompt.plan.layers import merge
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("paper"), tmp_path)
-    assert "6596 runs, 0 of them done" in text and "185.05 GB of weights" in text
-    assert "6596 by a rule of thumb: 6 x parameters" in text
+    assert "6786 runs, 0 of them done" in text and "185.05 GB of weights" in text
+    assert "6786 by a rule of thumb: 6 x parameters" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
     assert "to name as files of plain text: corpora.text" in text
 

@@ -270,6 +270,27 @@ def test_gradient_that_is_not_finite_names_its_tensor():
         run(net)
 
 
+class TwoHeads(Bag):
+    """A bag whose steps take turns with two last layers, so that each leaves one out."""
+
+    def __init__(self):
+        super().__init__()
+        self.heads, self.steps = nn.ModuleList([self.out, nn.Linear(8, 3)]), 0
+
+    def forward(self, batch):
+        self.out, self.steps = self.heads[self.steps % 2], self.steps + 1
+        return super().forward(batch)
+
+
+def test_the_tensor_of_a_step_that_leaves_others_out_is_named():
+    torch.manual_seed(0)
+    net = TwoHeads()
+    net.heads[0].weight.register_hook(lambda gradient: gradient * float("inf"))
+    name = next(name for name, value in net.named_parameters() if value is net.heads[0].weight)
+    with pytest.raises(BadInput, match=f"step 1: the gradient of {name} is not finite"):
+        run(net, evaluate_every=2)  # the second step has another head
+
+
 @pytest.mark.parametrize("select", ["f1", "last"])
 @pytest.mark.parametrize("epochs, step", [(1e-9, 1), (3 / 8, 3), (6 / 8, 3)])
 def test_a_tensor_that_an_update_before_an_evaluation_breaks_is_named_and_not_kept(

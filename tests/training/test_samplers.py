@@ -84,6 +84,25 @@ def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
     assert len(batches) == -(-len(lengths) // batch) and max(map(len, batches)) <= batch
 
 
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=100), st.integers(1, 9), st.integers(1, 5))
+@settings(max_examples=50, deadline=None)
+def test_a_batch_of_joined_sets_is_of_one_and_a_set_has_its_share_of_them(of, batch, window):
+    sets, order = torch.tensor(of), torch.randperm(len(of), generator=generator())
+    batches = bucketed(order, torch.ones_like(sets), batch, generator(), window, sets)
+    assert torch.equal(torch.cat(batches).sort().values, torch.arange(len(of)))
+    owners = [sets[part].unique().tolist() for part in batches]
+    assert all(len(each) == 1 for each in owners)
+    shares = {number: -(-of.count(number) // batch) for number in set(of)}
+    assert {number: owners.count([number]) for number in shares} == shares
+
+
+def test_one_set_is_cut_as_no_set_is():
+    lengths, order = torch.arange(100) % 7, torch.randperm(100, generator=generator())
+    plain = bucketed(order, lengths, 8, generator(), 3)
+    joined = bucketed(order, lengths, 8, generator(), 3, torch.zeros(100, dtype=torch.long))
+    assert all(map(torch.equal, plain, joined)) and len(plain) == len(joined)
+
+
 def test_a_window_of_one_batch_is_a_plain_shuffle():
     order = torch.randperm(100, generator=generator())
     batches = bucketed(order, torch.arange(100), 8, generator(), 1)

@@ -76,6 +76,11 @@ def option(name, file):
     return f"{name} {shlex.quote(str(file))}" if file else ""
 
 
+def options(name, files):
+    """A command-line option for some input files; empty without one."""
+    return " ".join([name, *map(shlex.quote, files)]) if files else ""
+
+
 def folder_option(name, file):
     """A command-line option for the folder of an input file; empty without one."""
     return option(name, file and Path(str(file)).parent)

@@ -79,10 +79,11 @@ rule prepare:
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),
         listing=lambda wildcards, input: option("--listing", input.listing),
+        parts=lambda wildcards, input: options("--parts", input.parts),
         note=noted("data", "dataset"),
     shell:
         "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
-        " --raw {params.raw:q} {params.listing} --out {output.table:q} > {log:q} 2>&1"
+        " --raw {params.raw:q} {params.listing} {params.parts} --out {output.table:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
 

@@ -61,7 +61,7 @@ def inputs_of(kind, of):
     def files(wildcards):
         asked, settled = kind_asked(kind, getattr(wildcards, of))
         taken = standing.KINDS[kind].takes(config, getattr(wildcards, of))
-        others = {name: taken.pop(name) for name in ("folders", "listing") if name in taken}
+        others = {name: taken.pop(name) for name in ("folders", "listing", "parts") if name in taken}
         return unless(settled, taken | {"asked": asked}) | others
 
     return files

@@ -27,8 +27,10 @@ START = {
         "dataset": {"type": "string"},
         "method": {"type": "string"},
         "seed": {"$ref": "config.schema.yaml#/$defs/seed"},
-        # instead of dataset: the one in `languages` for the form of the data set, or for all forms
-        "prompts": {"enum": ["own", "unified"]},
+        # instead of dataset: the one in `languages` for the form of the data set, or for all forms; or the
+        # joined sets that the row of the data set names
+        "prompts": {"enum": ["own", "unified", "joined"]},
+        "head": {"enum": ["fresh"]},  # what is not taken: the run has a head of its own
         "folder": {"type": "string", "$ref": "config.schema.yaml#/$defs/path"},  # a prompt in peft's format
     },
     "dependentSchemas": {

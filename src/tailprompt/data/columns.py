@@ -12,6 +12,7 @@ from tailprompt.errors import BadInput, few, known
 
 TEXT, PAIR, CHOICES, LABEL, ID, SPLIT = "text", "pair", "choices", "label", "id", "split"
 GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
+SET = "set"  # which of joined sets a row is of
 TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
 PLAIN = str, bool, int, float

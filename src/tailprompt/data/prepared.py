@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data import table as data
+from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
 
 SPLITS = ("train", "dev", "test")
@@ -28,6 +29,11 @@ class Prepared:
     def parts(self) -> dict[str, pd.DataFrame]:
         """The rows of each split."""
         return {split: self.table[self.table["split"] == split] for split in SPLITS}
+
+    @property
+    def sets(self) -> list[str]:
+        """The names of the sets that are joined in it; none of a single set."""
+        return list(self.table[SET].cat.categories) if SET in self.table else []
 
 
 def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:

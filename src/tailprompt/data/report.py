@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tailprompt.data import tagged
+from tailprompt.data.columns import SET
 from tailprompt.data.groups import groups
 from tailprompt.data.listings import others
 
@@ -19,12 +20,13 @@ def describe(
     dataset: str,
     task: str,
     sources: dict[str, str],
-    **images,
+    **more,
 ) -> dict:
     """The report of a canonical table; `row` is the data set's row in the configuration.
 
-    images: what stage decode reports: left_out (a number), converted (numbers by mode) and skipped (numbers
-    by ending). For images, duplicates, shared and conflicts compare pixels.
+    more: what stage decode reports of images: left_out (a number), converted (numbers by mode) and skipped
+    (numbers by ending); of joined sets met: how many training rows of each were left out, as dev or test of
+    another has them. For images, duplicates, shared and conflicts compare pixels.
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
@@ -51,10 +53,10 @@ def describe(
         "absent": {split: [c for c, k in enumerate(n) if not k] for split, n in counts.items()},
         "singletons": [c for c, k in enumerate(counts["train"]) if k == 1],
         **drawn(table, row),
-        **({"roles": True} if "predicate" in table else {}),
+        **({"roles": True} if "predicate" in table and SET not in table else {}),
         "row": {key: value for key, value in row.items() if key != "asked"},
         "sources": sources,
-        **images,
+        **more,
         **evaluated(table, row),
     }
 
@@ -159,6 +161,9 @@ def sentence_of(report: dict) -> str:
         f"  absent      classes without examples: train {len(absent['train'])}, dev {len(absent['dev'])}, "
         f"test {len(absent['test'])}; with one in train: {len(report['singletons'])}",
     ]
+    if "met" in report:
+        met = ", ".join(f"{name} {number:,}" for name, number in report["met"].items())
+        lines.append(f"  joined      training rows left out that dev or test of another set has: {met}")
     if images:
         converted = ", ".join(f"{n:,} from {mode}" for mode, n in report["converted"].items())
         skipped = others(report.get("skipped", {}))

@@ -6,6 +6,7 @@ instead, and of semantic roles predicate (the number of the verb) and pair (the 
 
 Options that are rows of their own have group (their question) and perhaps option and answers (texts); a
 question with a passage (pair) has answers and starts, their places in it, and is answerable or not by label.
+Rows of joined sets have set, the name of theirs.
 
 A loader reads one source format into strings: split, text, pair, choices, label, perhaps id, and the place of
 each row. `load` checks them, makes missing splits, numbers the classes and makes the cut. `load_images` does
@@ -31,6 +32,7 @@ from tailprompt.data.columns import (
     GROUP,
     LETTERS,
     OPTION,
+    SET,
     SPLITS,
     STARTS,
     TOGETHER,
@@ -230,8 +232,13 @@ def write_table(table: pd.DataFrame, path: Path, about: dict) -> None:
 
 
 def read(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """A prepared data set: the table and the class names in id order."""
+    """A prepared data set: the table and the class names in id order.
+
+    The sets of joined ones are categories, in the order in which they are joined.
+    """
     table, about = read_table(path)
+    if SET in table:
+        table[SET] = pd.Categorical(table[SET], categories=table[SET].unique())
     return table, about["classes"]
 
 

@@ -55,6 +55,17 @@ def encode_rows(
 
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
     """
+    examples = encoded(table, backbone, run, words=words, kept=kept)
+    if "set" not in table:
+        return examples
+    of_row = dict(zip(table["id"], table["set"].cat.codes, strict=True))
+    return replace(examples, sets=torch.tensor([of_row[name] for name in examples.names]))
+
+
+def encoded(
+    table: pd.DataFrame, backbone: Backbone, run: Run, *, words: dict[str, str] | None, kept: Path | None
+) -> Examples:
+    """The rows of a table in the form of the run's input."""
     told, tuner = run.input, run.tuner
     limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}
     if "words" in table:

@@ -36,16 +36,17 @@ class Examples:
     sequences: int = 1  # token sequences of each example, one an option
     unit: str = "example"  # of what is labelled: example, token or span (`tasks.task.Task`)
     aligned: object = None  # what a task needs to find its way back from tokens
+    sets: Int[Tensor, " examples"] | None = None  # the number of the set of each, where sets are joined
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def to(self, device: torch.device) -> Examples:
-        """The same examples on a device, except for `lengths`, by which the host plans batches."""
+        """The same examples on a device, except for `lengths` and `sets`, by which the host plans batches."""
         moved = {
             key: value.to(device)
             for key, value in vars(self).items()
-            if isinstance(value, Tensor) and key != "lengths"
+            if isinstance(value, Tensor) and key not in ("lengths", "sets")
         }
         return replace(self, **moved)
 

@@ -17,6 +17,7 @@ from tailprompt.model import limits
 from tailprompt.model.backbones import Backbone, VisionBackbone, sentinel
 from tailprompt.model.bodies import Read
 from tailprompt.model.heads import HEADS, scale_by_norm
+from tailprompt.model.joined import JoinedHeads
 from tailprompt.model.tuners.deep import group_prompts, prompts, prompts_shallow
 from tailprompt.model.tuners.lora import lora
 from tailprompt.model.tuners.prefix import prefix
@@ -30,11 +31,12 @@ class Model(nn.Module):
     """A body and a head. In evaluation mode logits are divided by weight norms to the power `eta`.
 
     A batch with `options` says how many classes each example has; the logits of the others are `NEVER`. One
-    with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are
-    [batch, 3, size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then
-    the mean over views. sentinel: the id of a T5's sentinel before the answer, whose loss is added in
-    training. unit: what the outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the
-    states `[batch, tokens, width]`. The head computes in float32, whatever the body computes in.
+    with `vector` holds what a frozen body made of its examples (`inputs.features`). Pixels are [batch, 3,
+    size, size], or in evaluation also [batch, views, 3, size, size]; logits and features are then the mean
+    over views. A batch of joined sets has the number of its set, `set`. sentinel: the id of a T5's sentinel
+    before the answer, whose loss is added in training. unit: what the outputs are of (`tasks.task.Task`); if
+    they are of tokens, the head reads the states `[batch, tokens, width]`. The head computes in float32,
+    whatever the body computes in.
     """
 
     exact = ("head",)
@@ -62,7 +64,7 @@ class Model(nn.Module):
         """
         read = self.read(batch)
         if self.unit != "example":
-            return self.of_tokens(read.states, batch["attention_mask"])
+            return self.of_tokens(read.states, batch)
         features = self.head.features(read.vector.float())
         logits = self.allowed(self.scaled(features), batch)
         if not self.training:
@@ -73,11 +75,16 @@ class Model(nn.Module):
         return logits if added is None else (logits, added)
 
     def of_tokens(
-        self, states: Float[Tensor, "batch tokens width"], mask: Int[Tensor, "batch tokens"]
+        self, states: Float[Tensor, "batch tokens width"], batch: dict[str, Tensor]
     ) -> Float[Tensor, "batch tokens outputs"]:
         """The outputs of each token; an answer never begins or ends in padding."""
-        logits = self.scaled(self.head.features(states.float()))
-        return logits if self.unit == "token" else logits.masked_fill(mask[..., None] == 0, NEVER)
+        if "set" in batch:
+            logits = self.head.logits(states.float(), batch["set"])
+        else:
+            logits = self.scaled(self.head.features(states.float()))
+        if self.unit == "token":
+            return logits
+        return logits.masked_fill(batch["attention_mask"][..., None] == 0, NEVER)
 
     def features(self, batch: dict[str, Tensor]) -> Float[Tensor, "batch width"]:
         """The input of the last layer, the mean over views."""
@@ -127,19 +134,25 @@ def compose(
     words: Sequence[Sequence[int]],
     texts: Sequence[Sequence[int]] | None = None,
     unit: str = "example",
+    sets: Sequence[Sequence[int]] = (),
 ) -> Model:
     """The model of a run. words: token ids of each output's word, empty if the head reads none.
 
     texts: token ids of the training texts, from which a soft prompt may be initialised; None if a prompt will
-    be loaded. unit: what the outputs are of. Raises BadInput if the tuner does not fit the backbone, or the
-    head the unit.
+    be loaded. unit: what the outputs are of. sets: of each of joined sets its outputs, which have a head of
+    their own. Raises BadInput if the tuner does not fit the backbone, or the head the unit.
     """
     if unit != "example" and run.head.name != "predictor":
         raise BadInput(f"head: {run.head.name} predicts a class of a text; those of tokens take predictor")
     if backbone.reads == "image":
         limits.check(run.tuner, starts=run.start is not None, depth=backbone.depth, size=backbone.size)
     body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
-    head = HEADS[run.head.name](backbone, run.head, words)
+    made = HEADS[run.head.name]
+    if sets:
+        heads = [made(backbone, run.head, [words[output] for output in own]) for own in sets]
+        head = JoinedHeads(heads, sets, outputs=len(words), missing=NEVER)
+    else:
+        head = made(backbone, run.head, words)
     if run.head.name == "verbalizer" and run.tuner.name in ("soft_prompt", "prefix", "lora"):
         head.requires_grad_(False)
     return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinel=spoken(backbone, run), unit=unit)

@@ -18,6 +18,7 @@ from tailprompt.model.tensors import write_tensors
 
 NETWORK = "body.pretrained."  # how the names of parameters begin that come from the checkpoint
 PREFIX = "body.prefix."
+HEAD = "head."  # and of those of the head
 ADDED = ("body.prompts", PREFIX, "body.lora.")  # and of those that a run may not begin without
 
 
@@ -86,11 +87,18 @@ def file_of(run: Path) -> Path:
 
 
 def load_trained(
-    model: Model, run: Path, *, tuned: bool = False, lacking: Collection[str] = (), hint: str = ""
+    model: Model,
+    run: Path,
+    *,
+    tuned: bool = False,
+    lacking: Collection[str] = (),
+    hint: str = "",
+    head: bool = True,
 ) -> None:
     """Load the weights of a run; raises BadInput unless they have all parameters in `held` except `lacking`.
 
-    tuned: as in `held`. hint: advice if the file has the head of a tuned network without the network.
+    tuned: as in `held`. hint: advice if the file has the head of a tuned network without the network. head:
+    whether the head is taken too, or the model's stays as it is.
     """
     path = file_of(run)
     if is_adapter(run):
@@ -102,6 +110,9 @@ def load_trained(
     if getattr(model.body, "prefix", None) is not None:
         model.body.prefix.fold()  # it goes on from keys and values
     needed = held(model, tuned=tuned)
+    if not head:
+        weights = {name: value for name, value in weights.items() if not name.startswith(HEAD)}
+        needed = {name for name in needed if not name.startswith(HEAD)}
     shapes = {name: value.shape for name, value in model.state_dict().items() if name in needed}
     absent = needed - set(weights) - set(lacking)
     if added := sorted(name for name in absent if name.startswith(ADDED)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tailprompt.errors import BadInput, named
 from tailprompt.plan.points import Point, parse, vary
-from tailprompt.plan.rows import backbone_of, dataset_row
+from tailprompt.plan.rows import backbone_of, dataset_row, parts_of
 from tailprompt.plan.starts import starts_of
 
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
@@ -160,9 +160,10 @@ def all_points(config: dict) -> list[Point]:
 
 
 def all_datasets(config: dict) -> list[str]:
-    """Every data set of this scale, including those without runs."""
+    """Every data set of this scale, including those without runs, and the parts of joined ones."""
     named_in_blocks = [row["dataset"] for block in shown(config).values() for row in block["datasets"]]
-    return list(dict.fromkeys([*named_in_blocks, *(point.dataset for point in all_points(config))]))
+    taken = unique([*named_in_blocks, *(point.dataset for point in all_points(config))])
+    return unique([*taken, *(part for dataset in taken for part in parts_of(config, dataset))])
 
 
 def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) -> list[str]:

@@ -12,7 +12,7 @@ from tailprompt.files import read_json, reading
 from tailprompt.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
-from tailprompt.plan.rows import dataset_row, has_tags, kind_of
+from tailprompt.plan.rows import dataset_row, has_tags, kind_of, parts_of
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.settings import settings
 
@@ -42,15 +42,23 @@ def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
     """The seconds of a run by RULE, on the CPU or on a GPU."""
     asks, row = settings(config, point), dataset_row(config, point.dataset)
     backbone = config["backbones"][point.backbone]
-    report = report_file(root / "results" / config["scale"], point.dataset)
-    prepared = read_json(report, "rows")["rows"]["train"] if report.is_file() else None
-    rows = stated(row, root) if prepared is None else prepared
+    rows = training_rows(config, point.dataset, root)
     if kind_of(row) == "image":
         tokens = patches(backbone, shape_of(config, backbone, root))
     else:
         tokens = text_length(row, asks.get("max_length", 128), root)
     speed = THREAD * min(config["threads"], os.cpu_count() or 1) if cpu else GPU
     return START + 6 * parameters(backbone, root) * rows * tokens * asks.get("epochs", 0) / speed
+
+
+def training_rows(config: dict, dataset: str, root: Path) -> int:
+    """Training rows of a data set: by its report if it is prepared, else those of its parts, or as stated."""
+    report = report_file(root / "results" / config["scale"], dataset)
+    if report.is_file():
+        return read_json(report, "rows")["rows"]["train"]
+    if parts := parts_of(config, dataset):
+        return sum(training_rows(config, part, root) for part in parts)
+    return stated(dataset_row(config, dataset), root)
 
 
 def patches(backbone: dict, shape: dict) -> int:

@@ -14,7 +14,7 @@ from tailprompt.model.folder import files_in
 from tailprompt.plan.agreement import read_words, tolerant
 from tailprompt.plan.digests import digest_of, digests
 from tailprompt.plan.jobs import data, recipes
-from tailprompt.plan.rows import backbone_row, recipe_row
+from tailprompt.plan.rows import backbone_row, parts_of, recipe_row
 
 HERE = Path(".")
 SAID = (  # keys of a data set's row that change what is said of its rows, or asked of runs, but no row
@@ -52,6 +52,7 @@ def table(config: dict, dataset: str, root: Path = HERE) -> dict:
         "files": digests([root / file for file in files if (root / file).is_file()], root),
         "words": read_words(root / words) if words else None,
         "first": first,
+        "parts": {part: table(config, part, root) for part in parts_of(config, dataset)},
     }
 
 

@@ -13,6 +13,8 @@ ROWS = {  # key -> the section that holds the row which it names
     "backbone": "backbones",
     "dataset": "datasets",
     "datasets": "datasets",
+    "joined_in": "datasets",
+    "joins": "datasets",
     "method": "methods",
     "methods": "methods",
     "protocol": "protocols",
@@ -21,6 +23,7 @@ ROWS = {  # key -> the section that holds the row which it names
     "than": "methods",
     "trained_on": "datasets",
 }
+OTHERS = ("trained_on", "joins", "joined_in")  # keys of a data set's row that name others
 TAKERS = {  # what uses the names that a scale defines
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
@@ -86,7 +89,7 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
     for name, row in config["backbones"].items():
         yield from named_in({key: row[key] for key in row if key == "recipe"}, "backbones", name)
     for name, row in config["datasets"].items():
-        yield from named_in({key: row[key] for key in row if key == "trained_on"}, "datasets", name)
+        yield from named_in({key: row[key] for key in row if key in OTHERS}, "datasets", name)
     for name, row in config["languages"].items():
         yield ("languages", name, "prompts"), list(row.get("prompts", {}).values()), "datasets"
     for name, row in config["pretraining"].items():

@@ -39,7 +39,26 @@ def dataset_row(config: dict, dataset: str) -> dict:
     plain = ",".join(f"{key}={int(value) if value == int(value) else value}" for key, value in ordered)
     if cut and dataset != f"{base}@{plain}":
         raise BadInput(f"'{dataset}' is written '{base}@{plain}', so that one cut has one name")
-    return {"title": base, **row, **corpus_path(config, row), "name": base, "cut": cut}
+    return {
+        "title": base,
+        **row,
+        **read_as(config, row),
+        **corpus_path(config, row),
+        "name": base,
+        "cut": cut,
+    }
+
+
+def read_as(config: dict, row: dict) -> dict:
+    """How the parts of joined sets are read, which are read alike."""
+    joins = row.get("joins")
+    return {"loader": named(config["datasets"], joins[0], "data set").get("loader", "table")} if joins else {}
+
+
+def parts_of(config: dict, dataset: str) -> list[str]:
+    """The data sets that a joined one joins, with the cut of that; none of other data sets."""
+    base, at, cut = dataset.partition("@")
+    return [f"{part}{at}{cut}" for part in named(config["datasets"], base, "data set").get("joins", ())]
 
 
 def corpus_path(config: dict, row: dict) -> dict:

@@ -20,6 +20,7 @@ from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras
+from tailprompt.plan.joins import check_joined
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
@@ -94,6 +95,7 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
         texts = dataset_row(config, point.dataset)
         check_shown(run, texts, where)
         check_suits(run, texts, extras(config, point), where)
+        check_joined(run, texts, where)
     words = getattr(run.head, "verbalizer", None)
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
@@ -195,7 +197,10 @@ def check_start(config: dict, point: Point) -> None:
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
-    if loaded(run) != loaded(first):
+    fresh = (run.start or {}).get("head") == "fresh"
+    if "joins" in dataset_row(config, start.dataset) and not fresh:
+        raise BadInput(f"{place} has a head for each of joined sets; state head: fresh in start")
+    if not fresh and loaded(run) != loaded(first):
         raise BadInput(f"{place} has another head; head, predictor, norm and tied decide what is loaded")
     alone = {"prefix", "lora"} & {run.tuner.name, first.tuner.name}
     if (alone or run.input.reads == "image") and first.tuner.name not in run.tuner.goes_on:

@@ -58,7 +58,9 @@ def of_rows(asked: dict) -> dict:
     files = asked["row"].get("files") or {}
     options = {key: elsewhere(entry) if isinstance(entry, dict) else {} for key, entry in files.items()}
     classes = asked["words"] and [line[0] for line in asked["words"]]
-    return {**asked, "row": row, "options": options, "words": classes, "first": of_first(asked["first"])}
+    parts = {name: of_rows(part) for name, part in asked["parts"].items()}
+    first = of_first(asked["first"])
+    return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
 
 
 def elsewhere(entry: dict) -> dict:

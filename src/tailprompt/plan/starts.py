@@ -12,13 +12,16 @@ from tailprompt.plan.rows import dataset_row, form_of
 def start_of(config: dict, point: Point) -> Point | None:
     """The run from whose weights a run begins; coordinates that `start` omits are those of the run itself."""
     start = starting(config, point)
-    return Point(**{**asdict(point), **start}) if start and "folder" not in start else None
+    if not start or "folder" in start:
+        return None
+    return Point(**{**asdict(point), **{key: value for key, value in start.items() if key != "head"}})
 
 
 def starting(config: dict, point: Point) -> dict | None:
     """Where a run begins: at the `start` of its method, or, on a data set for test only, at the run it tests.
 
-    `prompts` becomes the language's unlabelled data set for the form of this data set, or for all forms.
+    `prompts` becomes the language's unlabelled data set for the form of this data set, or for all forms; or,
+    with the same cut, the joined sets in which the row of this data set says that it is.
     """
     row = named(config["methods"], parse(point.method)[0], "method")
     dataset = dataset_row(config, point.dataset)
@@ -27,11 +30,24 @@ def starting(config: dict, point: Point) -> dict | None:
     start = row.get("start")
     if not start or "prompts" not in start:
         return start or None
+    rest = {key: value for key, value in start.items() if key != "prompts"}
+    if start["prompts"] == "joined":
+        return {"dataset": joined_of(dataset, point), **rest}
     language = dataset["language"]
     prompts = config["languages"].get(language, {}).get("prompts", {})
     form = form_of(dataset) if start["prompts"] == "own" else start["prompts"]
     unlabelled = named(prompts, form, f"form of prompts in languages.{language}")
-    return {"dataset": unlabelled, **{key: value for key, value in start.items() if key != "prompts"}}
+    return {"dataset": unlabelled, **rest}
+
+
+def joined_of(row: dict, point: Point) -> str:
+    """The joined sets in which a data set is, with its cut; raises BadInput where its row names none."""
+    if "joined_in" not in row:
+        raise BadInput(
+            f"method '{point.method}' starts from joined sets, and data set '{row['name']}' is in none; name "
+            "them in its row as joined_in, or leave the set out"
+        )
+    return row["joined_in"] + point.dataset.removeprefix(row["name"])
 
 
 def starts_of(config: dict, point: Point) -> list[Point]:

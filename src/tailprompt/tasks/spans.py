@@ -155,4 +155,5 @@ SPANS = Task(
     shown=shown,
     unit="span",
     outputs=lambda classes: ["first", "last"],
+    outputs_of=lambda classes, name: [0, 1],
 )

@@ -44,6 +44,12 @@ def tag_names(types: Sequence[str]) -> list[str]:
     return ["O", *(f"{mark}-{name}" for name in types for mark in "BI")]
 
 
+def tags_of(types: Sequence[str], name: str) -> list[int]:
+    """The tags of one of joined sets, whose types are named `SET/TYPE`: O and those of its types."""
+    own = [number for number, kind in enumerate(types) if kind.startswith(f"{name}/")]
+    return [0, *(tag for number in own for tag in (2 * number + 1, 2 * number + 2))]
+
+
 def reads(report: Mapping) -> tuple[list[str], list[str]]:
     """Columns of predictions, and of the data."""
     return ["tags", "prediction"], []
@@ -176,4 +182,5 @@ TAGGING = Task(
     shown=shown,
     unit="token",
     outputs=tag_names,
+    outputs_of=tags_of,
 )

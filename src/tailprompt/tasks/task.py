@@ -38,16 +38,24 @@ class Given:
     labels: of each example its class; or of its tokens `[examples, tokens]`, negative where none is asked
     for; or the first and last token of the answer `[examples, 2]`. names: the id of each example's row, which
     the windows of a long row share. aligned: what the task made of the rows to find its way back from tokens.
+    sets: of each example the number of its set, where sets are joined.
     """
 
     labels: np.ndarray
     names: Sequence[str]
     aligned: Any = None
+    sets: np.ndarray | None = None
 
     @property
     def ids(self) -> list[str]:
         """The ids of the rows in order, each once."""
         return list(dict.fromkeys(self.names))
+
+    @property
+    def by_set(self) -> np.ndarray:
+        """Which rows are of each of joined sets, `[sets, rows]`."""
+        of_row = np.array([*dict(zip(self.names, self.sets, strict=True)).values()])
+        return (of_row == np.unique(of_row)[:, None]).astype(float)
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class Task:
     """What is predicted: a class of the example, a tag of each token, or the two ends of an answer."""
     outputs: Callable[[Sequence[str]], list[str]] = list
     """class names -> names of the outputs of the head."""
+    outputs_of: Callable[[Sequence[str], str], list[int]] | None = None
+    """(class names, name of one of joined sets) -> its outputs among all; None where no sets are joined."""
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:
@@ -121,10 +131,11 @@ def value(task: Task, name: str, summed: Sums, groups: Mapping[str, Sequence[int
 
 
 def watched(task: Task, logits: np.ndarray, given: Given, classes: Sequence[str]) -> dict[str, float]:
-    """The scores that training watches on dev."""
+    """The scores that training watches on dev; of joined sets the mean over them."""
     rows = pd.DataFrame(task.predicted(logits, given))
-    summed = once(task.added(rows, {"classes": classes}))
-    return {metric: float(task.score(metric, summed)) for metric in task.watched}
+    added = task.added(rows, {"classes": classes})
+    summed = once(added) if given.sets is None else sums(added, given.by_set)
+    return {metric: float(np.mean(task.score(metric, summed))) for metric in task.watched}
 
 
 def scores(

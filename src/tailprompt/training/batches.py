@@ -14,7 +14,7 @@ from tailprompt.inputs.examples import Split
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Batches, Loss, Part
 from tailprompt.training.precision import lowering
-from tailprompt.training.samplers import bucketed
+from tailprompt.training.samplers import bucketed, of_sets
 from tailprompt.training.shapes import Shape, fitting, shapes
 
 Rows = Int[Tensor, " batch"]  # example indices
@@ -31,10 +31,12 @@ def sampled(
 ) -> Batches:
     """Batches of (inputs, labels, branch) in the order of a sampler; dual sampling has two branches a step.
 
-    bucket: how many batches are sorted by length together; 1 is a plain shuffle. The sum of losses is
-    divided by the number of examples, or of labelled tokens.
+    Where sets are joined each batch is of one, whose number the inputs have as `set`. bucket: how many
+    batches are sorted by length together; 1 is a plain shuffle. The sum of losses is divided by the number of
+    examples, or of labelled tokens.
     """
-    per_epoch, device, lengths = -(-len(examples) // batch), examples.labels.device, examples.lengths
+    device, lengths, sets = examples.labels.device, examples.lengths, sets_of(examples)
+    per_epoch = sum(-(-len(own) // batch) for own in of_sets(torch.arange(len(examples)), sets))
     on_gpu = device.type == "cuda"
 
     @lru_cache(1)
@@ -57,11 +59,11 @@ def sampled(
             for part, at, width in cut(
                 rows, placed, lengths, ways if len(rows) == batch else ways[-1:], micro
             ):
-                width = width or examples.width(part)
-                made = partial(labelled, examples, width, branch)
+                width, of = width or examples.width(part), set_of(sets, part)
+                made = partial(labelled, examples, width, branch, of)
                 items = len(rows) if count is None else 1
                 staged = (*examples.staged(part, at), *([] if count is None else [count]))
-                yield Part(staged, made, items, (branch, len(part), width))
+                yield Part(staged, made, items, (branch, len(part), width, of))
 
     def names(step: int) -> list[str]:
         epoch, index = divmod(step, per_epoch)
@@ -91,12 +93,31 @@ def counted(examples: Split, there: Rows) -> Int[Tensor, ""] | None:
     return (examples.labels[there] >= 0).sum()
 
 
-def labelled(examples: Split, width: int, branch: int, *staged: Tensor) -> tuple:
-    """A batch for the loss: inputs, labels, the branch that it is of, and what divides its losses."""
-    if examples.unit != "token":
-        return (*examples.made(*staged, width=width), branch, None)
-    *staged, count = staged
-    return (*examples.made(*staged, width=width), branch, count)
+def labelled(examples: Split, width: int, branch: int, of: int | None, *staged: Tensor) -> tuple:
+    """A batch for the loss: inputs, labels, the branch that it is of, and what divides its losses.
+
+    of: the set of all its examples, where sets are joined.
+    """
+    count = None
+    if examples.unit == "token":
+        *staged, count = staged
+    inputs, labels = examples.made(*staged, width=width)
+    return with_set(inputs, of), labels, branch, count
+
+
+def with_set(inputs: dict, of: int | None) -> dict:
+    """The inputs of a batch with the set that it is of, where sets are joined: a number of the host."""
+    return inputs if of is None else {**inputs, "set": of}
+
+
+def sets_of(examples: Split) -> Int[Tensor, " examples"] | None:
+    """The set of each example, where sets are joined."""
+    return getattr(examples, "sets", None)
+
+
+def set_of(sets: Int[Tensor, " examples"] | None, rows: Rows) -> int | None:
+    """The set of examples that are all of one, where sets are joined."""
+    return None if sets is None else int(sets[rows[0]])
 
 
 def on_device(steps: list[list[Each]], device: torch.device) -> list[list[Each]]:
@@ -121,7 +142,8 @@ def epoch_batches(
     labels = examples.labels.cpu()
     orders = sampler(labels if labels.ndim == 1 else labels.new_zeros(len(labels)), generator)
     branches = orders if orders.dim() == 2 else orders[None]
-    cut = [bucketed(order, examples.lengths, batch, generator, bucket) for order in branches]
+    sets = sets_of(examples)
+    cut = [bucketed(order, examples.lengths, batch, generator, bucket, sets) for order in branches]
     return [list(rows) for rows in zip(*cut, strict=True)]
 
 
@@ -151,12 +173,18 @@ def predict(
 ) -> Float[Tensor, "examples *outputs"]:
     """Logits (or what `apply` returns for a batch) of all examples in order, on the CPU in float32.
 
-    A batch holds examples of similar length, about `tokens` tokens in all. graphs: captures the whole pass,
-    which must always be over the same examples; those that are not on the device are read again each time.
+    A batch holds examples of similar length and of one set, about `tokens` tokens in all. graphs: captures
+    the whole pass, which must always be over the same examples; those that are not on the device are read
+    again each time.
     """
     model.eval()
-    order = torch.argsort(examples.lengths, descending=True, stable=True)
-    batches = order.split(sizes(examples.lengths[order].tolist(), tokens))
+    longest_first, sets = torch.argsort(examples.lengths, descending=True, stable=True), sets_of(examples)
+    batches = [
+        rows
+        for own in of_sets(longest_first, sets)
+        for rows in own.split(sizes(examples.lengths[own].tolist(), tokens))
+    ]
+    order, of = torch.cat(batches), [set_of(sets, rows) for rows in batches]
     widths = [examples.width(rows) for rows in batches]
     longest = 0 if examples.unit == "example" else max(widths, default=0)
     there = [at for (at,) in on_device([[rows] for rows in batches], examples.labels.device)]
@@ -164,7 +192,10 @@ def predict(
     def outputs(there: Sequence[Tensor]) -> Tensor:
         staged = (examples.staged(rows, at) for rows, at in zip(batches, there, strict=True))
         with lowering(model, precision, there[0].device)():
-            made = (examples.made(*each, width=width)[0] for each, width in zip(staged, widths, strict=True))
+            made = (
+                with_set(examples.made(*each, width=width)[0], number)
+                for each, width, number in zip(staged, widths, of, strict=True)
+            )
             return torch.cat([padded((apply or model)(inputs).float(), longest) for inputs in made])
 
     captured = graphs is not None and examples.held

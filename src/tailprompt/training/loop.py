@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -198,15 +198,22 @@ def step(
     """One step of the optimizer. Everything stays on the model's device."""
     with within():
         value = accumulate(learner.model, parts, loss, learner.elapsed)
-    learner.graded[:] = [name for name, each in learner.learned.items() if each.grad is not None]
-    gradients = [learner.learned[name].grad for name in learner.graded]
+    gradients = [each.grad for each in learner.learned.values() if each.grad is not None]
     norms = torch.stack(torch._foreach_norm(gradients))
-    norm = torch.linalg.vector_norm(norms)
+    norm, broken = torch.linalg.vector_norm(norms), ~of_all(norms, learner.learned.values()).isfinite()
     if clip:
         nn.utils.clip_grads_with_norm_(learner.learned.values(), clip, norm)
     learner.optimizer.step()
     learner.optimizer.zero_grad(set_to_none=True)
-    return torch.stack([value, norm, (~norms.isfinite()).int().argmax()]).float()
+    return torch.stack([value, norm, broken.int().argmax()]).float()
+
+
+def of_all(norms: Float[Tensor, " graded"], tensors: Collection[Tensor]) -> Float[Tensor, " tensors"]:
+    """The norm of each tensor's gradient; 0 where a step gave it none, as the heads of other sets."""
+    if len(norms) == len(tensors):
+        return norms
+    each, none = iter(norms), norms.new_zeros(())
+    return torch.stack([none if tensor.grad is None else next(each) for tensor in tensors])
 
 
 def accumulate(
@@ -237,7 +244,7 @@ def mean(records: list[Record], learner: Learner, batches: Batches, last: int) -
     seen = torch.stack(records).tolist()
     for number, (value, norm, first) in enumerate(seen, last - len(seen)):
         if not math.isfinite(value + norm):
-            tensor = None if math.isfinite(norm) else learner.graded[int(first)]
+            tensor = None if math.isfinite(norm) else list(learner.learned)[int(first)]
             raise diverged(value, tensor, batches.names(number), number)
     return sum(value for value, *_ in seen) / len(seen)
 

@@ -32,6 +32,7 @@ def about_data(prepared: Prepared, splits: dict[str, Split]) -> dict:
             "pair": "pair" in table,
             "choices": "choices" in table,
             "task": told(table),
+            **({"sets": prepared.sets} if prepared.sets else {}),
             **decoding(path, table),
         },
         "truncated": {split: part.truncated for split, part in splits.items()},

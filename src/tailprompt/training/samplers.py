@@ -69,19 +69,26 @@ def bucketed(
     batch: int,
     generator: Generator,
     window: int,
+    sets: Int[Tensor, " examples"] | None = None,
 ) -> list[Tensor]:
-    """Cut an epoch into batches of similar length, to pad less.
+    """Cut an epoch into batches of similar length, to pad less; with `sets`, each of examples of one set.
 
-    Examples are sorted by length within windows of `window` batches, and then the batches are shuffled. A
-    window of 1 keeps the order of the examples. Larger windows pad less. But if length depends on the class
-    (earnings reports in R52 are short), a batch is then no random sample.
+    All batches are shuffled together, so a set has its share of the steps (P-Tuning v2 does not say how sets
+    take turns). Examples are sorted by length within windows of `window` batches, and then the batches are
+    shuffled. A window of 1 keeps the order of the examples. Larger windows pad less. But if length depends on
+    the class (earnings reports in R52 are short), a batch is then no random sample.
     """
     batches = []
-    for start in range(0, len(order), batch * window):
-        part = order[start : start + batch * window]
-        part = part[torch.argsort(lengths[part], stable=True)]
-        batches += part.split(batch)
+    for own in of_sets(order, sets):
+        for part in own.split(batch * window):
+            part = part[torch.argsort(lengths[part], stable=True)]
+            batches += part.split(batch)
     return [batches[i] for i in torch.randperm(len(batches), generator=generator)]
+
+
+def of_sets(order: Int[Tensor, " examples"], sets: Int[Tensor, " examples"] | None) -> list[Tensor]:
+    """The examples of each set, in order; without sets all of them."""
+    return [order] if sets is None else [order[sets[order] == number] for number in sets.unique()]
 
 
 SAMPLERS = {

@@ -34,7 +34,9 @@ def scorer_of(task: Task, classes: list[str]) -> Scorer:
 
 def given(split: Split) -> Given:
     """What comes with the logits of a split."""
-    return Given(split.labels.cpu().numpy(), split.names, getattr(split, "aligned", None))
+    sets = getattr(split, "sets", None)
+    aligned = getattr(split, "aligned", None)
+    return Given(split.labels.cpu().numpy(), split.names, aligned, None if sets is None else sets.numpy())
 
 
 def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scorer) -> dict[str, float]:

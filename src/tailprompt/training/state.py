@@ -40,8 +40,7 @@ class Learner:
     """A model and what changes it.
 
     learned: its trainable tensors by name. factor: step -> factor of the learning rate. elapsed: the share of
-    the epochs that are over, on the model's device. graded: names of the tensors that the last step had a
-    gradient for.
+    the epochs that are over, on the model's device.
     """
 
     model: nn.Module
@@ -49,7 +48,6 @@ class Learner:
     optimizer: Optimizer
     factor: Factor
     elapsed: Tensor
-    graded: list[str] = field(default_factory=list)
 
     @property
     def device(self) -> torch.device:

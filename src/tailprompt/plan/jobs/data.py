@@ -12,7 +12,7 @@ from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
-from tailprompt.plan.rows import dataset_row
+from tailprompt.plan.rows import dataset_row, parts_of
 
 DECODED = (
     "name",
@@ -69,6 +69,11 @@ def annotator(config: dict, dataset: str, root: Path = Path(".")) -> list[str]:
     """The files of the model that annotates a data set, if it is in a folder of the user's."""
     folder = dataset_row(config, dataset).get("model", {}).get("folder")
     return [str(Path(folder, file.name)) for file in files_in(root / folder)] if folder else []
+
+
+def parts(config: dict, dataset: str) -> list[str]:
+    """The prepared data sets that a joined one is made of; none for others."""
+    return [f"results/{config['scale']}/data/{part}.parquet" for part in parts_of(config, dataset)]
 
 
 def corpus(config: dict, dataset: str) -> str | list:
@@ -161,4 +166,5 @@ def to_prepare(config: dict, dataset: str) -> dict[str, str | list]:
         "verbalizer": verbalizer(config, dataset),
         "files": user_files(config, dataset),
         "listing": listing(config, dataset),
+        "parts": parts(config, dataset),
     }
