@@ -157,6 +157,20 @@ def test_a_killed_run_goes_on_to_the_same_predictions(made, tmp_path, monkeypatc
     assert {file.name for file in folder.iterdir()} == toy.WRITTEN
 
 
+@pytest.mark.parametrize("other", ["code", "weights"])
+def test_a_killed_run_does_not_go_on_with_other_code_or_weights(tmp_path, monkeypatch, capfd, other):
+    calls = toy.interrupted(monkeypatch, at=4)
+    with pytest.raises(KeyboardInterrupt):
+        toy.run(tmp_path, "cls-tanh")
+    if other == "code":
+        monkeypatch.setattr(training, "code", lambda: {"train.py": "another"})
+    else:
+        real = toy.asked_of
+        monkeypatch.setattr(toy, "asked_of", lambda *told: real(*told) | {"weights": {"model": "another"}})
+    toy.run(tmp_path, "cls-tanh")
+    assert len(calls) == 4 + 4 and "starting from the first step" in "".join(capfd.readouterr())
+
+
 def test_a_state_of_other_settings_is_not_gone_on_from(tmp_path, capfd):
     torch.save({"key": "another"}, (tmp_path / "state.pt"))
     folder = tmp_path / "runs/mine/tiny/toy/cls-tanh/1"

@@ -3,6 +3,7 @@
 
 rule tabulate:
     input:
+        asked=shown_asked("tables", "tex", "md", "csv", "html"),
         runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
         data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),
@@ -24,13 +25,16 @@ rule tabulate:
         "../../envs/tables.yaml"
     params:
         spec=shown_by("tables", as_json),
+        note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule draw:
     input:
+        asked=shown_asked("figures", "pdf", "png"),
         runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
         reported=shown_by("figures", shown.drawn_beside),
@@ -50,9 +54,11 @@ rule draw:
         "../../envs/tables.yaml"
     params:
         spec=shown_by("figures", as_json),
+        note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule tables:
