@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_object, sha256, whole, write_json
 from tailprompt.pretraining import labelled
+from tailprompt.progress import shown
 
 TOGETHER = 1000  # documents encoded at a time
 
@@ -55,12 +55,13 @@ def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict
 
 def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], list[int]]]:
     """Each document with its token ids, encoded many documents at a time."""
-    with tqdm(desc="pack", unit=" documents", mininterval=2) as bar:
+    done = 0
+    with shown("pack", total=None, unit="document") as show:
         while group := list(islice(documents, TOGETHER)):
             texts = [" ".join(document) for document in group]
             ids = words(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
             yield from zip(group, ids["input_ids"], strict=True)
-            bar.update(len(group))
+            show(done := done + len(group))
 
 
 def pack_images(recipe: dict, source: Path, folder: Path) -> dict:

@@ -28,7 +28,8 @@ from tailprompt.files import json_object, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
-from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit, not_finite
+from tailprompt.training.finite import not_finite
+from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
 from tailprompt.training.precision import autocast, computed_in, set_precision
 from tailprompt.training.provenance import surroundings
 from tailprompt.training.schedules import linear

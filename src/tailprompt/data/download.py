@@ -16,12 +16,12 @@ from pathlib import Path
 
 import requests
 from filelock import FileLock
-from tqdm import tqdm
 
 from tailprompt import files
 from tailprompt.data import archives
 from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
+from tailprompt.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
 GIVE_UP = {400, 401, 403, 404, 405, 410}  # status codes that a second attempt will not change
@@ -227,12 +227,12 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
     total = start + int(length) if length else None
     with (
         open(part, "r+b" if start else "wb") as file,
-        tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=None) as bar,
+        shown(name, total=total, done=start, unit="byte") as show,
     ):
         file.seek(start)
         for chunk in answer.iter_content(1 << 16):
             file.write(chunk)
-            bar.update(len(chunk))
+            show(file.tell())
     if total and part.stat().st_size < total:
         raise EOFError(f"it ended after {part.stat().st_size} of {total} bytes")
 
