@@ -35,6 +35,9 @@ localrules:
 
 
 onstart:
+    # what a killed driver's jobs finished is not trained again, unless it shall be
+    if workflow.is_main_process and (workflow.dag_settings.forceall or workflow.dag_settings.forcerun):
+        forget_finished()
     if GPUS and SLOTS > 1:
         share()
 

@@ -45,8 +45,10 @@ from tailprompt.model.weights import (
     write_weights,
 )
 from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
+from tailprompt.progress import say
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
@@ -252,6 +254,13 @@ def main() -> None:
     keyed(asked["settings"], options.asked, "input")
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
-    with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        device = torch.device(device)
-        train(options.root, point, asked, device, options.start, capture=not options.eager)
+    folder, replaced = options.root / "runs" / point.path, read_json(options.asked).get("replaces", 0)
+    origin = options.start and sha256(file_of(options.start))
+    with held(folder):  # before a GPU is taken, which one that waits does not need
+        if finished(folder, asked, start=origin, replaced=replaced):
+            say(f"{folder} was finished by another job; its files are in place")
+            return
+        with free(options.device, slots=options.slots, wanted=options.cards) as device:
+            device = torch.device(device)
+            train(options.root, point, asked, device, options.start, capture=not options.eager)
+        keep(folder)

@@ -10,7 +10,7 @@ from snakemake.settings.types import DeploymentMethod
 from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
-from tailprompt.plan import asked, blocks, points, rows
+from tailprompt.plan import asked, blocks, held, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown

@@ -31,6 +31,12 @@ def kept(files):
     return [before_update(file) if file in STANDING and not forced else file for file in files]
 
 
+def forget_finished():
+    """Give up what is kept of finished runs, for a command that forces jobs."""
+    for point in POINTS:
+        held.forget(Path("results", SCALE, "runs", point.path))
+
+
 with refused_as(SystemExit):  # an input function's own error would pass for nothing to be done
     STANDING = {file for point in POINTS if stands(point) for file in runs.taken(SCALE, point)}
     for point in runs.requested(config, sys.argv):
