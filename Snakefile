@@ -4,6 +4,7 @@
 --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
 """
 
+import atexit
 import gc
 import sys
 
@@ -48,6 +49,8 @@ onsuccess:
 
 onerror:
     unshare()
+    # at the very end, below what Snakemake says itself
+    atexit.register(lambda: print(last_words(Path(log).read_text("utf-8")), file=sys.stderr))
 
 
 rule all:

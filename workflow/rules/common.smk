@@ -14,6 +14,7 @@ from tailprompt.plan import asked, blocks, held, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
+from tailprompt.plan.reasons import last_words
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.suits import check_scores
 
