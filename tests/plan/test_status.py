@@ -18,6 +18,7 @@ from tailprompt.plan.reasons import failed_logs, last_words, reason, why_failed
 from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
 
 DEMO = scale("demo")
+TRACEBACK = "Traceback (most recent call last):\n  File x\n    y"
 POINTS = [point for point in blocks.all_points(DEMO) if not starts.start_of(DEMO, point)]
 
 
@@ -69,10 +70,11 @@ def test_a_running_runs_time_is_what_it_says_itself(stood, monkeypatch):
     assert told[running] == pytest.approx(29 * 60, abs=5) and len(told) == 27
 
 
-def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tmp_path):
-    alone = DEMO | {"make": {"across": {"tables": [], "figures": []}}}
-    assert status(alone, tmp_path, {})[1] == DONE  # no runs
+def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
     assert status(DEMO, tmp_path, {})[1] == OPEN
+    finish(tmp_path, DEMO, POINTS[0])
+    assert status(DEMO, tmp_path, {})[1] == DONE
     logs = tmp_path / "results/demo/logs"
     (logs / "prepare").mkdir(parents=True)
     (logs / "prepare/cmid.log").write_text("error: cmid.csv: no column 'label'\n")
@@ -104,7 +106,7 @@ def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkey
         ("stopped: stopped by SIGTERM after step 3\n", "stopped by SIGTERM after step 3"),
         ("tailprompt train: error: --slots are numbers from 1\n", "--slots are numbers from 1"),
         ("a bar  3%|x\r 9%|y\rerror: full\n", "full"),
-        ("Traceback (most recent call last):\n  File x\n    y\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
+        (f"{TRACEBACK}\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
         ("toy: 3 of 9 steps\n", None),
         ("error: at first\nall is well\n", None),
         ("", None),
@@ -185,7 +187,7 @@ def test_what_begins_from_the_runs_is_said_and_they_alone_are_deleted(tmp_path):
     places = again.folders(DEMO, [first], tmp_path)
     text = again.told(DEMO, [first], places)
     assert f"  {places[0]}" in text.splitlines()
-    assert "1 that begin from these are trained again too: lpt/vit-mini/digits" in text
+    assert "1 that begin from these are trained again too: lpt/vit-mini-16/digits" in text
     with held(places[0]), pytest.raises(BadInput, match=f"is being trained by process {os.getpid()}"):
         again.delete(places)
     again.delete(places)
