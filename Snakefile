@@ -50,7 +50,7 @@ onsuccess:
 onerror:
     unshare()
     # at the very end, below what Snakemake says itself
-    atexit.register(lambda: print(last_words(Path(log).read_text("utf-8")), file=sys.stderr))
+    atexit.register(lambda: print(last_words(log), file=sys.stderr))
 
 
 rule all:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class BadInput(ValueError):
@@ -56,13 +56,19 @@ def stage(main: Callable[[], None]) -> None:
     try:
         main()
     except Stopped as end:
-        print(f"stopped: {end.text}", file=sys.stderr)
+        tell(end.text)
         raise SystemExit(end.code) from None
     except Exception as error:
         if not (said := sentence(error)):
             raise
-        print(f"error: {said}", file=sys.stderr)
+        tell(f"error: {said}")
         raise SystemExit(2) from None
+
+
+def tell(text: str) -> None:
+    """Print a line to standard error, unless the log that it goes to is on a full disk."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def terminated(number: int, _) -> None:

@@ -43,7 +43,7 @@ def whole(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
     try:
-        with writing(path):
+        with writing(path, temporary):
             yield temporary
         os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
         os.replace(temporary, path)
@@ -52,14 +52,31 @@ def whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[None]:
-    """What a full disk raises, which names no file, as BadInput with the name of the file."""
+def writing(path: str | Path, part: Path | None = None) -> Iterator[None]:
+    """What a full disk raises, which names no file, as BadInput with the name of the file.
+
+    part: what is written of it so far, whose bytes are told.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise BadInput(f"{path} cannot be written ({os.strerror(error.errno)})") from None
+        size = f" after {part.stat().st_size:,} bytes" if part and part.is_file() else ""
+        reason = f"{os.strerror(error.errno)}{size}; {room(path):,} bytes are free"
+        raise BadInput(f"{path} cannot be written ({reason})") from None
+
+
+def room(path: str | Path) -> int:
+    """The bytes that are free where `path` is or will be."""
+    folder = next(folder for folder in Path(path).absolute().parents if folder.is_dir())
+    return shutil.disk_usage(folder).free
+
+
+def check_room(path: str | Path, size: int, what: str) -> None:
+    """Raise BadInput if `size` bytes do not fit where `path` will be. what: they are for."""
+    if size > (free := room(path)):
+        raise BadInput(f"{path}: {what} may take {size:,} bytes, and {free:,} are free there; make room")
 
 
 @contextmanager

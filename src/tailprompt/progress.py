@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from tqdm import tqdm
@@ -62,6 +62,7 @@ def formatted(scores: dict[str, float]) -> dict[str, str]:
 
 
 def say(text: str) -> None:
-    """Print a line at once, which a bar does not break."""
-    tqdm.write(text)
-    sys.stdout.flush()
+    """Print a line at once, which a bar does not break; a log on a full disk does not end the job."""
+    with suppress(OSError):
+        tqdm.write(text)
+        sys.stdout.flush()

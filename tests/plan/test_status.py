@@ -103,7 +103,7 @@ def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkey
     "text, says",
     [
         ("a\nerror: the loss is nan\n", "the loss is nan"),
-        ("stopped: stopped by SIGTERM after step 3\n", "stopped by SIGTERM after step 3"),
+        ("stopped by SIGTERM after step 3\n", "stopped by SIGTERM after step 3"),
         ("tailprompt train: error: --slots are numbers from 1\n", "--slots are numbers from 1"),
         ("a bar  3%|x\r 9%|y\rerror: full\n", "full"),
         (f"{TRACEBACK}\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
@@ -119,9 +119,9 @@ def test_the_reason_is_the_last_line_of_a_log(tmp_path, text, says):
 
 def test_without_a_word_the_full_disk_or_the_kill_is_named(tmp_path, monkeypatch):
     assert why_failed(tmp_path / "no/such.log").startswith("it ended before it said a word")
-    full = type("Usage", (), {"free": 12})
-    monkeypatch.setattr("tailprompt.plan.reasons.shutil.disk_usage", lambda _: full)
-    assert why_failed(tmp_path / "no/such.log") == f"the disk of {tmp_path} is full (12 bytes are free)"
+    monkeypatch.setattr("tailprompt.plan.reasons.room", lambda _: 12)
+    log = tmp_path / "no/such.log"
+    assert why_failed(log) == f"the disk of {log} is full (12 bytes are free)"
 
 
 SNAKEMAKE = """
@@ -150,13 +150,14 @@ def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_p
     for name in "ad":
         (tmp_path / f"{name}.log").write_text("error: the loss is nan\n")
     (tmp_path / "c.log").write_text("error: no verbalizer\n")
-    assert last_words(told).splitlines() == [
+    (tmp_path / "snakemake.log").write_text(told)
+    assert last_words([tmp_path / "snakemake.log"]).splitlines() == [
         "",
         "3 jobs failed:",
         f"  {tmp_path}/a.log and 1 more: the loss is nan",
         f"  {tmp_path}/c.log: no verbalizer",
     ]
-    assert last_words("") == ""
+    assert last_words([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,12 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 
+# Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
+localrules:
+    tabulate,
+    draw,
+
+
 rule tabulate:
     input:
         runs=shown_by("tables", shown.predictions, then=kept, file=predictions),

@@ -225,7 +225,9 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
     """Write the body from byte `start` on, with a progress bar, and check its length."""
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length else None
+    files.check_room(part, int(length or 0), "the download")
     with (
+        files.writing(part, part),
         open(part, "r+b" if start else "wb") as file,
         shown(name, total=total, done=start, unit="byte") as show,
     ):

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from tailprompt.files import beside, sha256, write_json
+from tailprompt.files import beside, sha256, write_json, writing
 from tailprompt.plan.agreement import OUTPUTS, differing, of_data, tolerant
 from tailprompt.progress import say
 
@@ -40,10 +40,11 @@ def held(folder: Path, *, pause: float = 2.0) -> Iterator[None]:
             file.close()
             file = opened(folder)
     with file:
-        file.truncate(0)
         job = os.environ.get("SLURM_JOB_ID")
-        file.write(json.dumps({"host": platform.node(), "pid": os.getpid(), "job": job}))
-        file.flush()
+        with writing(folder / LOCK):
+            file.truncate(0)
+            file.write(json.dumps({"host": platform.node(), "pid": os.getpid(), "job": job}))
+            file.flush()
         yield
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from tailprompt.files import room
+
 TAIL = 2**16  # bytes at the end of a log that are read
 FULL = 2**20  # bytes: a disk with less room is full
-SAID = re.compile(r"^(?:tailprompt \w+: )?(?:error|stopped): (.+)$")
+SAID = re.compile(r"^(?:tailprompt \w+: )?(?:error: )?((?<=error: ).+|stopped by .+)$")
 ERROR = re.compile(r"^(?:Error in rule \w+:|\s+rule \w+:)$")
 JOB = re.compile(r"^\s+jobid: (\d+)$")
 LOG = re.compile(r"^\s+log: (.+) \(check log file\(s\) for error details\)$")
@@ -30,9 +31,8 @@ def why_failed(log: Path) -> str:
     """Why a job failed that may have left no reason in its log."""
     if said := reason(log):
         return said
-    free = shutil.disk_usage(existing(log)).free
-    if free < FULL:
-        return f"the disk of {existing(log)} is full ({free:,} bytes are free)"
+    if (free := room(log)) < FULL:
+        return f"the disk of {log} is full ({free:,} bytes are free)"
     if not (lines := end_of(log)):
         return "it ended before it said a word, as where it was cancelled or its machine was lost"
     return (
@@ -57,11 +57,6 @@ def end_of(log: Path) -> list[str]:
     return [line.rstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
 
 
-def existing(path: Path) -> Path:
-    """The nearest folder of a path that exists."""
-    return next(folder for folder in path.absolute().parents if folder.is_dir())
-
-
 def failed_logs(told: str) -> list[Path]:
     """The logs of the jobs that failed for good, by what Snakemake told."""
     failed: dict[str, Path] = {}
@@ -78,9 +73,9 @@ def failed_logs(told: str) -> list[Path]:
     return list(failed.values())
 
 
-def last_words(told: str) -> str:
-    """What the screen shows last when Snakemake failed. told: Snakemake's own log."""
-    logs = failed_logs(told)
+def last_words(told: Iterable[str]) -> str:
+    """What the screen shows last when Snakemake failed. told: the paths of Snakemake's own logs."""
+    logs = [log for file in told for log in failed_logs(Path(file).read_text("utf-8", "replace"))]
     if not logs:
         return ""
     title = "1 job failed:" if len(logs) == 1 else f"{len(logs)} jobs failed:"

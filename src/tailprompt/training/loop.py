@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from tailprompt.errors import BadInput, Stopped
+from tailprompt.files import check_room
 from tailprompt.progress import say, shown
 from tailprompt.training.finite import mean
 from tailprompt.training.graphs import Graphs, own_stream
@@ -32,6 +33,7 @@ Batch = object  # whatever `made` returns and the loss takes
 Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]]
 Evaluate = Callable[[nn.Module], dict[str, float]]
 SAVE_SECONDS = 120.0  # between two saves of the state
+COPIES = 5  # of what learns, that a run may write: learned, best, two moments, its weights in the end
 SHARE = 0.05  # of the time, at the most, that goes into saving it
 MOST_STEPS = 10**9
 
@@ -112,6 +114,8 @@ def fit(
     graphs = graphs or Graphs(learner.device)
     take = partial(step, learner, loss, schedule.clip, within)
     model.train()  # its parts too: those that transformers has read are in evaluation mode
+    if state is not None:
+        check_room(state, COPIES * sum(value.nbytes for value in learner.learned.values()), "its states")
     begun, scores, keep = time.monotonic() - progress.seconds, {}, keeper(state, key, learner, batches.names)
     bar = shown(label, total=total, done=progress.step)
     with bar as show, own_stream(learner.device), noticed() if state else nullcontext([]) as signals:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from tailprompt.errors import BadInput
-from tailprompt.files import whole
+from tailprompt.files import room, whole
 from tailprompt.progress import say
 from tailprompt.training.schedules import Factor
 
@@ -87,7 +87,8 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
         try:
             torch.save(content, temporary)
         except RuntimeError as error:  # what torch raises on a full disk
-            raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
+            reason = f"{' '.join(str(error).split())}; {room(state):,} bytes are free"
+            raise BadInput(f"{state} cannot be written ({reason})") from None
         check = checksum(temporary)
         with open(temporary, "ab") as file:  # after the end of the archive, where torch does not look
             file.write(check)
