@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
     options = parser.parse_args()
-    row = files.json_object(options.dataset, "--dataset", "name", "model")
+    row = files.json_option(options.dataset, "--dataset", "name", "model")
     paths, _ = sources.found(row, data_dir=options.data_dir, raw=options.raw, lock=options.lock)
     table = candidates(paths, row).drop(columns="label")
     with free(options.device, slots=options.slots) as device:

@@ -150,6 +150,13 @@ def read_parquet(path: str | Path, *columns: str) -> pd.DataFrame:
         return pd.read_parquet(path, columns=list(columns))
 
 
+def json_option(text: str, option: str, *keys: str) -> dict:
+    """The JSON object that an option gives, as itself or as the name of a file with it."""
+    if text.endswith(".json"):
+        return read_json(text, *keys)
+    return json_object(text, option, *keys)
+
+
 def json_object(text: str, place: str | Path, *keys: str) -> dict:
     """The JSON object in a text; raises BadInput, which names `place`, unless it has `keys`."""
     try:

@@ -14,7 +14,7 @@ import pytest
 from tailprompt.files import sha256
 from tailprompt.plan import held as locks
 from tailprompt.plan.agreement import OUTPUTS
-from tailprompt.plan.held import FINISHED, finished, forget, held, holder, keep
+from tailprompt.plan.held import FINISHED, copy_of, finished, forget, held, holder, keep
 
 WANTED = {"settings": {"lr": 0.1}, "extras": {}, "backbone": {"family": "bert"}}
 
@@ -56,9 +56,9 @@ def test_a_run_that_another_job_finished_is_put_back_and_not_trained_again(folde
         lambda folder: put_back(folder, start="another"),
         lambda folder: put_back(folder, replaced=time.time_ns()),
         lambda folder: forget(folder) or put_back(folder),
-        lambda folder: (folder / FINISHED / "curve.csv").write_text("damaged") and put_back(folder),
-        lambda folder: (folder / FINISHED / "curve.csv").unlink() or put_back(folder),
-        lambda folder: (folder / FINISHED / "run.json").write_text("{") and put_back(folder),
+        lambda folder: (copy_of(folder / FINISHED, "curve.csv")).write_text("damaged") and put_back(folder),
+        lambda folder: (copy_of(folder / FINISHED, "curve.csv")).unlink() or put_back(folder),
+        lambda folder: (copy_of(folder / FINISHED, "run.json")).write_text("{") and put_back(folder),
         lambda folder: (folder / FINISHED / "sha256.json").unlink() or put_back(folder),
         lambda folder: shutil.rmtree(folder) or put_back(folder),
     ],
@@ -79,12 +79,12 @@ def test_a_run_on_former_data_is_trained(folder):
 
 
 def test_the_kept_files_take_no_room_and_follow_the_latest_training(folder):
-    assert os.path.samefile(folder / "weights.safetensors", folder / FINISHED / "weights.safetensors")
+    assert os.path.samefile(folder / "weights.safetensors", copy_of(folder / FINISHED, "weights.safetensors"))
     remove_outputs(folder)
     for name in OUTPUTS:
         (folder / name).write_text(f"again {name}")
     keep(folder)
-    assert (folder / FINISHED / "curve.csv").read_text() == "again curve.csv"
+    assert (copy_of(folder / FINISHED, "curve.csv")).read_text() == "again curve.csv"
 
 
 def test_a_second_job_waits_for_the_first_and_says_for_whom(tmp_path, capsys):

@@ -10,6 +10,7 @@ from snakemake.settings.types import DeploymentMethod
 from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
+from tailprompt.files import whole
 from tailprompt.plan import asked, blocks, held, points, rows
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
@@ -83,6 +84,22 @@ def shown_by(what, function, then=lambda value: value, **options):
     """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
     block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
     return lambda wildcards: then(function(block(wildcards), **options))
+
+
+def spec_of(what):
+    """wildcards -> the block of a table or figure, which its job reads in a file."""
+    return lambda wildcards: told_in(
+        f"{what}/{wildcards.paper}/{wildcards.name}", shown_by(what, as_json)(wildcards)
+    )
+
+
+def told_in(name, text):
+    """Write what a job is told where it reads it, and return it for Snakemake to compare."""
+    file = Path("results", SCALE, "told", f"{name}.json")
+    if not workflow.dryrun and not (file.is_file() and file.read_text("utf-8") == text):
+        with whole(file) as temporary:
+            temporary.write_text(text, "utf-8")
+    return text
 
 
 def recipe_inputs(wildcards):

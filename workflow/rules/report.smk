@@ -29,9 +29,10 @@ rule tabulate:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("tables", as_json),
+        spec=spec_of("tables"),
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale}"
+        " --spec results/{wildcards.scale}/told/tables/{wildcards.paper}/{wildcards.name}.json"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
 
 
@@ -55,9 +56,10 @@ rule draw:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("figures", as_json),
+        spec=spec_of("figures"),
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.draw --root results/{wildcards.scale}"
+        " --spec results/{wildcards.scale}/told/figures/{wildcards.paper}/{wildcards.name}.json"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
 
 

@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="its row of config/datasets.yaml as JSON, with its name and cut: "
         '{"name": "sst2", "language": "en", ..., "cut": {"shots": 16}}',
     )

@@ -90,13 +90,12 @@ def name_of(who: dict) -> str:
 
 def keep(folder: Path) -> None:
     """Keep the files of a finished run, unless the file system has no hard links."""
-    kept = folder / FINISHED
-    with suppress(OSError), beside(kept) as temporary:
+    with suppress(OSError), beside(folder / FINISHED) as temporary:
         for name in OUTPUTS:
-            os.link(folder / name, temporary / name)
+            os.link(folder / name, copy_of(temporary, name))
         write_json(temporary / DIGESTS, {name: sha256(folder / name) for name in OUTPUTS})
-        shutil.rmtree(kept, ignore_errors=True)
-        os.replace(temporary, kept)
+        forget(folder)
+        os.replace(temporary, folder / FINISHED)
 
 
 def forget(folder: Path) -> None:
@@ -104,15 +103,9 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder / FINISHED, ignore_errors=True)
 
 
-def intact(folder: Path, digests: dict) -> bool:
-    """Whether all files of a run are there and have these digests."""
-    files = [folder / name for name in OUTPUTS]
-    return all(file.is_file() and digests.get(file.name) == sha256(file) for file in files)
-
-
-def made(folder: Path) -> int:
-    """When the last file of a run was written, in nanoseconds."""
-    return max((folder / name).stat().st_mtime_ns for name in OUTPUTS)
+def copy_of(kept: Path, name: str) -> Path:
+    """Where a file is kept: by another name, so that who looks for runs below a folder does not find it."""
+    return kept / f"{name}.kept"
 
 
 def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) -> bool:
@@ -121,14 +114,25 @@ def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) ->
     start: digest of the weights that the run begins from. replaced: the time, in nanoseconds, of the outputs
     that are to be replaced; 0 if there are none.
     """
-    kept = folder / FINISHED
-    record, digests = tolerant(kept / "run.json"), tolerant(kept / DIGESTS) or {}
+    kept = {name: copy_of(folder / FINISHED, name) for name in OUTPUTS}
+    record = tolerant(kept["run.json"])
     if record is None or differing(record, wanted) or record.get("start_sha256") != start:
         return False
+    digests = tolerant(folder / FINISHED / DIGESTS) or {}
     if not of_data(record, folder) or not intact(kept, digests) or made(kept) <= replaced:
         return False
-    for name in OUTPUTS:
+    for name, file in kept.items():
         if not (folder / name).is_file():
-            os.link(kept / name, folder / name)
+            os.link(file, folder / name)
         os.utime(folder / name)  # as if made now: Snakemake compares times
     return True
+
+
+def intact(kept: dict[str, Path], digests: dict) -> bool:
+    """Whether all files are there and have the digests of their names."""
+    return all(file.is_file() and digests.get(name) == sha256(file) for name, file in kept.items())
+
+
+def made(kept: dict[str, Path]) -> int:
+    """When the last of the files was written, in nanoseconds."""
+    return max(file.stat().st_mtime_ns for file in kept.values())
