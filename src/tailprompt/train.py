@@ -44,7 +44,7 @@ from tailprompt.model.weights import (
     tuned,
     write_weights,
 )
-from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.agreement import CHECKED, read_asked
 from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
@@ -126,6 +126,7 @@ def train(
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
+    about |= {"files": {name: sha256(folder / name) for name in CHECKED}}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
@@ -141,6 +142,7 @@ def keep_of(run: Run) -> bool | None:
 
 def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
+    check_rows(path)
     table, classes = data.read(path)
     if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
@@ -150,6 +152,17 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
     prepared = Prepared(path, table, classes, words)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
+
+
+def check_rows(path: Path) -> None:
+    """Raise BadInput if a prepared data set is not the one that its report has the digest of."""
+    report = path.with_suffix(".json")
+    digest = read_json(report).get("sha256") if report.is_file() else None
+    if digest and sha256(path) != digest:
+        raise BadInput(
+            f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
+            "both, and snakemake prepares them again"
+        )
 
 
 def reads_words(run: Run) -> bool:
