@@ -368,7 +368,7 @@ SENSELESS = [
     (guessed(lambda rows: rows.assign(split="x")), "predictions.parquet: 0 dev predictions for the 150"),
     *((keyed("weights.json", norms=value), "weights.json: norms are not") for value in ("x", ["x"] * 6, {})),
     *((keyed("weights.json", norms=[x] * 6), "norms are not finite") for x in (NAN, 1e999, -1, None, True)),
-    *((keyed("weights.json", norms=[1.0] * n), f"weights.json: {n} norms, and there are 6") for n in (1, 7)),
+    *((keyed("weights.json", norms=[1.0] * n), f"weights.json: {n} norms, and must have 6") for n in (1, 7)),
     (keyed("weights.json", sizes=5), "weights.json: sizes must be a JSON object"),
     *((keyed("weights.json", sizes={"a": x}), "sizes are not whole") for x in (-1, 1.5, "x")),
     *((keyed("run.json", seconds=x), "seconds is .*, not a number from 0") for x in ("x", None, [1], True)),
@@ -395,6 +395,16 @@ def test_a_run_that_tables_or_the_plan_could_not_read_is_refused_with_bundle_run
     file.write_bytes(repacked(whole[1], change))
     refused(file, tmp_path / "tiny", rf"odd\.tar\.xz is damaged: .*glee/mini/made/prompt/3.*{says}")
     assert not (tmp_path / "tiny").exists()
+
+
+def test_a_run_that_scores_each_option_by_one_output_travels_with_its_one_norm(whole, tmp_path):
+    file = tmp_path / "options.tar.xz"
+    file.write_bytes(repacked(whole[1], keyed("weights.json", norms=[1.0])))
+    settings = {"tuner": "prompts", "input": "options"}
+    file.write_bytes(repacked(file, keyed("run.json", settings=settings)))
+    unbundle(file, tmp_path / "tiny")
+    found = (tmp_path / "tiny/from_bundles").rglob("prompt/3/weights.json")
+    assert [json.loads(each.read_text())["norms"] for each in found] == [[1.0]]
 
 
 def test_such_a_run_is_left_out_of_a_bundle_with_the_reason(tmp_path):

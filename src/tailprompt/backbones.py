@@ -7,6 +7,7 @@ of the Hugging Face hub at a pinned revision, which goes into the usual cache.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -33,9 +34,12 @@ def snapshot(row: dict) -> str:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    asked = {"repo_id": row["hub"], "revision": row["revision"], "allow_patterns": FILES}
     try:
-        return snapshot_download(row["hub"], revision=row["revision"], allow_patterns=FILES)
+        return snapshot_download(**asked)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        with suppress(LocalEntryNotFoundError):  # the hub's library 1.33 lists a pinned revision online first
+            return snapshot_download(**asked, local_files_only=True)
         raise unavailable(row, error) from error
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 
+import huggingface_hub
 import pytest
 import tiny_vit
 import torch
@@ -202,6 +203,26 @@ def test_without_network_a_hub_backbone_that_is_not_in_the_cache_is_one_sentence
     ) as error:
         act(HUB)
     assert "HF_HOME" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_without_network_weights_in_the_cache_are_taken_though_the_hub_would_list_its_files(
+    tmp_path, monkeypatch
+):
+    from huggingface_hub import constants
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    kept = tmp_path / "models--nobody--nothing/snapshots" / HUB["revision"]
+    shutil.copytree(FOLDER, kept)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    asks = huggingface_hub.snapshot_download
+
+    def lists_first(*, local_files_only=False, **asked):
+        if not local_files_only:
+            raise OfflineModeIsEnabled("no network")  # as huggingface_hub 1.33 with a cache of an older one
+        return asks(**asked, local_files_only=True)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lists_first)
+    assert "model.safetensors" in fetching.fetch(HUB)
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():

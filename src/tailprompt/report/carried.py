@@ -77,7 +77,9 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
     outputs = len(task.outputs(about["classes"]))
     others = record["settings"].get("decoding") == "open"  # one more output, which is no class
     check_answers(folder / "predictions.parquet", rows, task.gold, outputs + others)
-    check_summary(folder / "weights.json", weights, (outputs, outputs + others))
+    one = record["settings"].get("input") == "options"  # one output scores each option
+    norms = (1,) if one else (outputs, outputs + others)
+    check_summary(folder / "weights.json", weights, norms)
     return {
         "weights.json": as_json(weights),
         "predictions.parquet": as_parquet(rows),

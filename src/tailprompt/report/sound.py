@@ -74,7 +74,7 @@ def check_summary(file: Path, summary: Mapping, outputs: Iterable[int]) -> None:
         if not isinstance(norms, list) or not all(is_number(each) and each >= 0 for each in norms):
             raise BadInput(f"{file}: norms are not finite numbers from 0")
         if len(norms) not in outputs:
-            raise BadInput(f"{file}: {len(norms)} norms, and there are {min(outputs)} classes")
+            raise BadInput(f"{file}: {len(norms)} norms, and must have {min(outputs)}, one an output")
     named = keyed(sizes, f"{file}: sizes").values()
     if not all(type(each) is int and each >= 0 for each in named):
         raise BadInput(f"{file}: sizes are not whole numbers from 0")
