@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
+ASKED = ("spec", "row", "recipe")  # what of a job's file its stage reads
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in a quota, or for so large a file
 
 
@@ -151,10 +152,15 @@ def read_parquet(path: str | Path, *columns: str) -> pd.DataFrame:
 
 
 def json_option(text: str, option: str, *keys: str) -> dict:
-    """The JSON object that an option gives, as itself or as the name of a file with it."""
-    if text.endswith(".json"):
-        return read_json(text, *keys)
-    return json_object(text, option, *keys)
+    """The JSON object that an option gives, as itself or as the name of a file with it.
+
+    In a file that says what a job is asked it is one of ASKED.
+    """
+    if not text.endswith(".json"):
+        return json_object(text, option, *keys)
+    value = read_json(text)
+    inner = [value[name] for name in ASKED if isinstance(value.get(name), dict)]
+    return keyed(inner[0] if inner else value, text, *keys)
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:

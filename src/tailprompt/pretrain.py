@@ -31,7 +31,7 @@ from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.finite import not_finite
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
 from tailprompt.training.precision import autocast, computed_in, set_precision
-from tailprompt.training.provenance import surroundings
+from tailprompt.training.provenance import code, surroundings
 from tailprompt.training.schedules import linear
 from tailprompt.training.state import Progress
 
@@ -45,7 +45,7 @@ def pretrain(
     if start:
         begin_from(task.model, start)
     pack, origin = read_json(packed / "pack.json"), start and sha256(start / "model.safetensors")
-    key = json.dumps([recipe, pack, origin], sort_keys=True)
+    key = json.dumps([recipe, pack, origin, code()], sort_keys=True)
     progress = train(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
     if tokenizer:

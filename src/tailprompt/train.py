@@ -61,7 +61,7 @@ from tailprompt.training.outcome import (
     write_predictions,
 )
 from tailprompt.training.precision import computed_in
-from tailprompt.training.provenance import costs, surroundings
+from tailprompt.training.provenance import code, costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training
 from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, dev_scores, predicted, scorer_of
@@ -102,7 +102,8 @@ def train(
     if getattr(run.head, "head_start", None) == "class_means" and not start:
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
+    of_backbone = [asked["backbone"], asked.get("weights")]
+    same = [asked["settings"], *of_backbone, prepared.words, sha256(prepared.path), origin, code()]
     scorer = scorer_of(task, prepared.classes)
     seen = with_vectors(model, splits, run)
     progress = fit_model(

@@ -11,12 +11,13 @@ from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
-from tailprompt.plan import asked, blocks, held, points, rows
+from tailprompt.plan import agreement, asked, blocks, held, made, points, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words
 from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
@@ -31,7 +32,7 @@ with refused_as(SystemExit):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-weights = cache(lambda backbone: asked.weights(config, backbone))
+weights = cache(lambda backbone: made.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -45,9 +46,11 @@ brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_meth
 path = "" if brought else f"{Path(sys.executable).parent}:"
 # On this machine training jobs are forked from a process that has imported torch (tailprompt.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
+# `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(
     f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
+    'note() {{ mkdir -p "$(dirname "$2")" && cp "$1" "$2"; }}; '
 )
 
 
@@ -86,13 +89,6 @@ def shown_by(what, function, then=lambda value: value, **options):
     return lambda wildcards: then(function(block(wildcards), **options))
 
 
-def spec_of(what):
-    """wildcards -> the block of a table or figure, which its job reads in a file."""
-    return lambda wildcards: told_in(
-        f"{what}/{wildcards.paper}/{wildcards.name}", shown_by(what, as_json)(wildcards)
-    )
-
-
 def told_in(name, text):
     """Write what a job is told where it reads it, and return it for Snakemake to compare."""
     file = Path("results", SCALE, "told", f"{name}.json")
@@ -100,11 +96,6 @@ def told_in(name, text):
         with whole(file) as temporary:
             temporary.write_text(text, "utf-8")
     return text
-
-
-def recipe_inputs(wildcards):
-    """The inputs of pre-training. A newer input does not retrain a checkpoint of the present recipe."""
-    return unless(recipes.stands(config, wildcards.recipe), recipes.to_pretrain(config, wildcards.recipe))
 
 
 def unless(settled, files):

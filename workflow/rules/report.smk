@@ -9,6 +9,7 @@ localrules:
 
 rule tabulate:
     input:
+        asked=shown_asked("tables", "tex", "md", "csv", "html"),
         runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
         data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),
@@ -29,15 +30,17 @@ rule tabulate:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=spec_of("tables"),
+        spec=shown_by("tables", as_json),
+        note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale}"
-        " --spec results/{wildcards.scale}/told/tables/{wildcards.paper}/{wildcards.name}.json"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule draw:
     input:
+        asked=shown_asked("figures", "pdf", "png"),
         runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
         reported=shown_by("figures", shown.drawn_beside),
@@ -56,11 +59,12 @@ rule draw:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=spec_of("figures"),
+        spec=shown_by("figures", as_json),
+        note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale}"
-        " --spec results/{wildcards.scale}/told/figures/{wildcards.paper}/{wildcards.name}.json"
+        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule tables:

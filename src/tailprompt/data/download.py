@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from tailprompt import files
 from tailprompt.data import archives
+from tailprompt.data.places import file_name, places
 from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
 from tailprompt.progress import shown
@@ -80,12 +81,6 @@ def stated(row: dict) -> dict[str, dict]:
     return given
 
 
-def file_name(entry: dict) -> str:
-    """The name of a file in a folder."""
-    address = entry.get("member") or entry.get("url") or entry.get("path", "")
-    return entry.get("name") or address.rpartition("/")[2]
-
-
 def found(
     row: dict, *, data_dir: Path | None, raw: Path, lock: Path
 ) -> tuple[dict[str, Path], dict[str, str]]:
@@ -112,19 +107,15 @@ def content_digest(path: Path) -> str:
 
 def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
     """The file on this machine: at its own path, or in the user's folder, plain or .xz."""
-    if "path" in entry:
-        places = [Path(entry["path"])]
-    elif data_dir and not Path(data_dir).is_dir():
+    if "path" not in entry and data_dir and not Path(data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
-    elif data_dir:
-        place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
-        places = [place, place.with_name(place.name + ".xz")]
-    else:
+    around = places(row, entry, data_dir)
+    if not around:
         return None
-    for place in places:
+    for place in around:
         if place.is_file():
             return place
-    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, places))}" + advice(row, entry))
+    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, around))}" + advice(row, entry))
 
 
 def advice(row: dict, entry: dict) -> str:

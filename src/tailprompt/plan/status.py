@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from tailprompt.errors import BadInput
-from tailprompt.plan import agreement, asked, blocks
+from tailprompt.plan import agreement, asked, blocks, made
 from tailprompt.plan.forecast import count, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
@@ -41,7 +41,7 @@ class State:
 def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
     """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
     points = blocks.all_points(config)
-    weights = cache(lambda backbone: asked.weights(config, backbone, root))
+    weights = cache(lambda backbone: made.weights(config, backbone, root))
     jobs = queued() if queue is None else queue
     states = {point: state_of(config, point, weights, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())

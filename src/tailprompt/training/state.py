@@ -110,7 +110,7 @@ def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
     try:
         content = read(state, learner.device)
         if content["key"] != key:
-            raise BadInput(f"{state} is not of this run as it is set now")
+            raise BadInput(f"{state} is of other settings, data, weights or code than this run")
         if not fits(content, learner):
             raise BadInput(f"{state} is of another version of tailprompt")
     except Exception as error:  # whatever a file of another version trips over
