@@ -122,7 +122,7 @@ def scores(folder: Path) -> pd.DataFrame:
 
 
 def interrupted(monkeypatch, *, at: int) -> list[int]:
-    """Interrupt training at its update number `at`, once, its state saved at each evaluation.
+    """Interrupt training at its update number `at`, once, its state saved at each step.
 
     The list that is returned has an entry for each update that was begun.
     """
@@ -136,4 +136,5 @@ def interrupted(monkeypatch, *, at: int) -> list[int]:
 
     monkeypatch.setattr(loop, "update", update)
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "SHARE", float("inf"))
     return begun

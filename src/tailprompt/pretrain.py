@@ -24,7 +24,7 @@ from torch.optim import AdamW, Optimizer
 
 from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, read_json, sha256, whole, write_json
+from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
@@ -187,6 +187,7 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
     if broken := not_finite(dict(model.named_parameters())):
         raise BadInput(f"{folder}: the trained {broken} is too large for float16; lower lr")
     if recipe["task"] != "classification":
+        check_room(folder / "model.safetensors", 2 * sum(value.nbytes for value in model.parameters()), "it")
         with TemporaryDirectory(dir=folder, prefix=".") as temporary:
             model.save_pretrained(temporary)
             copy_files(Path(temporary), folder, sorted(file.name for file in Path(temporary).iterdir()))
@@ -222,7 +223,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="the recipe in config/pretraining.yaml without its card: "
         '{"task": "span_corruption", "steps": 100, "seed": 1, "shape": {...}, ...}',
     )
@@ -236,7 +237,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
     parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
-    recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
+    recipe = json_option(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)
     with free(options.device, slots=options.slots) as device:
         pretrain(

@@ -46,9 +46,11 @@ from tailprompt.model.weights import (
     tuned,
     write_weights,
 )
-from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.agreement import CHECKED, read_asked
+from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
+from tailprompt.progress import say
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
@@ -129,6 +131,7 @@ def train(
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
+    about |= {"files": {name: sha256(folder / name) for name in CHECKED}}
     about |= about_data(prepared, splits) | about_size(model)
     about |= about_training(progress, run, dev_scores(logits, splits, scorer), tau, start)
     flagged = flags(progress.curve, rows, prepared.classes, pool=getattr(run.tuner, "pool", 0))
@@ -164,6 +167,7 @@ def keep_of(run: Run) -> bool | None:
 
 def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
+    check_rows(path)
     table, classes = data.read(path)
     if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
@@ -173,6 +177,17 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
     prepared = Prepared(path, table, classes, words)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
+
+
+def check_rows(path: Path) -> None:
+    """Raise BadInput if a prepared data set is not the one that its report has the digest of."""
+    report = path.with_suffix(".json")
+    digest = read_json(report).get("sha256") if report.is_file() else None
+    if digest and sha256(path) != digest:
+        raise BadInput(
+            f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
+            "both, and snakemake prepares them again"
+        )
 
 
 def reads_words(run: Run) -> bool:
@@ -278,6 +293,13 @@ def main() -> None:
     keyed(asked["settings"], options.asked, "input")
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
-    with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        device = torch.device(device)
-        train(options.root, point, asked, device, options.start, capture=not options.eager)
+    folder, replaced = options.root / "runs" / point.path, read_json(options.asked).get("replaces", 0)
+    origin = options.start and sha256(file_of(options.start))
+    with held(folder):  # before a GPU is taken, which one that waits does not need
+        if finished(folder, asked, start=origin, replaced=replaced):
+            say(f"{folder} was finished by another job; its files are in place")
+            return
+        with free(options.device, slots=options.slots, wanted=options.cards) as device:
+            device = torch.device(device)
+            train(options.root, point, asked, device, options.start, capture=not options.eager)
+        keep(folder)

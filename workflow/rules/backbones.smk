@@ -25,7 +25,7 @@ rule backbone:
         row=told(rows.backbone_row, "backbone"),
         note=noted("backbones", "backbone"),
     shell:
-        "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {params.row:q} --out {output:q}"
+        "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {input.asked:q} --out {output:q}"
         " > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -49,7 +49,7 @@ rule vocabulary:
         recipe=told(recipes.part, "recipe", keys=recipes.LEARNED),
         note=noted("vocabulary", "recipe"),
     shell:
-        "python -m tailprompt.vocabulary --recipe {params.recipe:q} --corpus {input.corpus:q}"
+        "python -m tailprompt.vocabulary --recipe {input.asked:q} --corpus {input.corpus:q}"
         " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -68,7 +68,7 @@ rule pack:
         tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
         note=noted("packed", "recipe"),
     shell:
-        "python -m tailprompt.pack --recipe {params.recipe:q} --data {input.data:q} {params.tokenizer}"
+        "python -m tailprompt.pack --recipe {input.asked:q} --data {input.data:q} {params.tokenizer}"
         " --out {output:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -100,7 +100,7 @@ rule pretrain:
         start=lambda wildcards, input: folder_option("--start", input.start),
         note=noted("checkpoint", "recipe"),
     shell:
-        "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {params.recipe:q}"
+        "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {input.asked:q}"
         " --packed {input.packed:q} {params.tokenizer} {params.start} --out $(dirname {output.model:q})"
         " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"

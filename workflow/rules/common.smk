@@ -10,10 +10,12 @@ from snakemake.settings.types import DeploymentMethod
 from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
-from tailprompt.plan import agreement, asked, blocks, made, points, rows, standing
+from tailprompt.files import whole
+from tailprompt.plan import agreement, asked, blocks, held, made, points, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
+from tailprompt.plan.reasons import last_words
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_scores
@@ -90,6 +92,15 @@ def shown_by(what, function, then=lambda value: value, **options):
     """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
     block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
     return lambda wildcards: then(function(block(wildcards), **options))
+
+
+def told_in(name, text):
+    """Write what a job is told where it reads it, and return it for Snakemake to compare."""
+    file = Path("results", SCALE, "told", f"{name}.json")
+    if not workflow.dryrun and not (file.is_file() and file.read_text("utf-8") == text):
+        with whole(file) as temporary:
+            temporary.write_text(text, "utf-8")
+    return text
 
 
 def unless(settled, files):

@@ -30,7 +30,7 @@ rule decode:
         raw=of(data.raw_folder, "dataset"),
         note=noted("images", "dataset"),
     shell:
-        "python -m tailprompt.decode --dataset {params.row:q} --data-dir {params.folder:q}"
+        "python -m tailprompt.decode --dataset {input.asked:q} --data-dir {params.folder:q}"
         " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -57,7 +57,7 @@ rule annotate:
         raw=of(data.raw_folder, "dataset"),
         note=noted("annotated", "dataset"),
     shell:
-        "python -m tailprompt.annotate --dataset {params.row:q} --data-dir null --raw {params.raw:q}"
+        "python -m tailprompt.annotate --dataset {input.asked:q} --data-dir null --raw {params.raw:q}"
         " --out {output:q} --device {resources.device} --slots {resources.slots} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -75,14 +75,17 @@ rule prepare:
     conda:
         "../../envs/tables.yaml"
     params:
-        row=told(data.row_to_prepare, "dataset", shown=SHOWN),
+        row=lambda wildcards: told_in(
+            f"data/{wildcards.dataset}", told(data.row_to_prepare, "dataset", shown=SHOWN)(wildcards)
+        ),
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),
         listing=lambda wildcards, input: option("--listing", input.listing),
         parts=lambda wildcards, input: options("--parts", input.parts),
         note=noted("data", "dataset"),
     shell:
-        "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q}"
+        "python -m tailprompt.prepare --dataset results/{wildcards.scale}/told/data/{wildcards.dataset:q}.json"
+        " --data-dir {params.folder:q}"
         " --raw {params.raw:q} {params.listing} {params.parts} --out {output.table:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 

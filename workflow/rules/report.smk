@@ -1,6 +1,12 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 
+# Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
+localrules:
+    tabulate,
+    draw,
+
+
 rule tabulate:
     input:
         asked=shown_asked("tables", "tex", "md", "csv", "html"),
@@ -27,7 +33,7 @@ rule tabulate:
         spec=shown_by("tables", as_json),
         note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
@@ -56,7 +62,7 @@ rule draw:
         spec=shown_by("figures", as_json),
         note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 

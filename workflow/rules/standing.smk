@@ -111,6 +111,12 @@ def kept(files):
     return [before_update(file) if file in standing_files() and not forced else file for file in files]
 
 
+def forget_finished():
+    """Give up what is kept of finished runs, for a command that forces jobs."""
+    for point in POINTS:
+        held.forget(Path("results", SCALE, "runs", point.path))
+
+
 @cache
 def standing_files():
     """The files that other jobs take of runs that stand."""

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import requests
 from filelock import FileLock
-from tqdm import tqdm
 
 from tailprompt import files
 from tailprompt.data import archives
 from tailprompt.data.places import file_name, places
 from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
+from tailprompt.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
 GIVE_UP = {400, 401, 403, 404, 405, 410}  # status codes that a second attempt will not change
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="its row of config/datasets.yaml as JSON, with its name and cut: "
         '{"name": "sst2", "language": "en", ..., "cut": {"shots": 16}}',
     )
@@ -216,14 +216,16 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
     """Write the body from byte `start` on, with a progress bar, and check its length."""
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length else None
+    files.check_room(part, int(length or 0), "the download")
     with (
+        files.writing(part, part),
         open(part, "r+b" if start else "wb") as file,
-        tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=None) as bar,
+        shown(name, total=total, done=start, unit="byte") as show,
     ):
         file.seek(start)
         for chunk in answer.iter_content(1 << 16):
             file.write(chunk)
-            bar.update(len(chunk))
+            show(file.tell())
     if total and part.stat().st_size < total:
         raise EOFError(f"it ended after {part.stat().st_size} of {total} bytes")
 

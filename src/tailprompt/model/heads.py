@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.progress import say
 
 Hidden = Float[Tensor, "*batch width"]
 Logits = Float[Tensor, "*batch classes"]
@@ -104,7 +104,7 @@ def pooler(backbone: Backbone, told, words: list[list[int]]) -> Classifier:
     if not own:
         nn.init.normal_(dense.weight, std=backbone.initializer_range)
         nn.init.zeros_(dense.bias)
-        tqdm.write("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
+        say("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
     last = predictor(backbone, told, words)
     activation = named(ACTIVATIONS, backbone.pooled, "activation of a pooler")
     parts = {"dense": dense, "activation": activation, "dropout": nn.Dropout(told.dropout)}

@@ -16,6 +16,7 @@ from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, ru
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
+CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
@@ -78,6 +79,26 @@ def differing(record: dict, wanted: dict) -> list[str]:
 def holds(has: list | bool | None, wanted: list | bool) -> bool:
     """Whether a run has the features of all classes that are asked for, or all vectors."""
     return set(wanted) <= set(has or []) if isinstance(wanted, list) else has == wanted
+
+
+def check_intact(folder: Path, record: dict) -> None:
+    """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
+
+    Runs of older versions have no such digests, and a bundle holds predictions in another form.
+    """
+    digests = {} if brought(folder) else record.get("files", {})
+    for name, digest in digests.items():
+        file = folder / name
+        if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
+            raise BadInput(damaged(file, folder))
+
+
+def damaged(file: Path, folder: Path) -> str:
+    """The sentence for a file that is not what a run wrote."""
+    return (
+        f"{file} is not what its run wrote (SHA-256); it was damaged or edited. To train the run again: "
+        f"tailprompt retrain {shlex.quote('/'.join(folder.absolute().parts[-5:]))}"
+    )
 
 
 def tolerant(file: Path) -> dict | None:
