@@ -12,7 +12,7 @@ import toy
 
 from tailprompt.errors import BadInput
 from tailprompt.files import check_room, room
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 
 ROOM = 3_000_000  # bytes: enough for the run, its states and what it reads
 
@@ -43,8 +43,8 @@ def test_a_disk_that_fills_up_is_said_with_the_file_and_the_run_goes_on_once_the
     whole = toy.run(tmp_path / "elsewhere", "cls-tanh", tuner="frozen")
     toy.run(disk, "cls-tanh", seed=9, tuner="frozen")  # what all runs share is there
     folder, named = disk / "runs/mine/tiny/toy/cls-tanh/1", []
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SHARE", float("inf"))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
     for left in range(0, 2**17, 4096):
         with monkeypatch.context() as patch:
             files = fills_up(patch, disk, left)

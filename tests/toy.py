@@ -16,7 +16,7 @@ from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.train import train
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 
 WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}
 TRAINING = {
@@ -135,6 +135,6 @@ def interrupted(monkeypatch, *, at: int) -> list[int]:
         return real(*arguments)
 
     monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SHARE", float("inf"))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
     return begun

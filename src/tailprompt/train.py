@@ -28,7 +28,7 @@ from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
 from tailprompt.cpus import threads
 from tailprompt.data import table as data
-from tailprompt.data.prepared import Prepared, class_words
+from tailprompt.data.prepared import Prepared, check_rows, class_words
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
@@ -177,17 +177,6 @@ def read(path: Path, run: Run, extras: dict) -> Prepared:
     prepared = Prepared(path, table, classes, words)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
-
-
-def check_rows(path: Path) -> None:
-    """Raise BadInput if a prepared data set is not the one that its report has the digest of."""
-    report = path.with_suffix(".json")
-    digest = read_json(report).get("sha256") if report.is_file() else None
-    if digest and sha256(path) != digest:
-        raise BadInput(
-            f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
-            "both, and snakemake prepares them again"
-        )
 
 
 def reads_words(run: Run) -> bool:

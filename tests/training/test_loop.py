@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
 from tailprompt.inputs.texts import UNLABELLED, Examples
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit, learner_of, tired
 from tailprompt.training.losses import LOSSES
@@ -95,8 +95,8 @@ SCHEDULE = {
 
 @pytest.fixture(autouse=True)
 def saved_at_each_step(monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SHARE", float("inf"))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
 
 
 def batches(sampler=shuffled, *, train=None):
@@ -175,8 +175,8 @@ def trained(tmp_path_factory):
     state, fresh = tmp_path_factory.mktemp("run") / "state.pt", model()
     run(fresh, epochs=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "SAVE_SECONDS", 0.0)
-        patch.setattr(loop, "SHARE", float("inf"))
+        patch.setattr(stopping, "SAVE_SECONDS", 0.0)
+        patch.setattr(stopping, "SHARE", float("inf"))
         run(model(), state=state, key="one", epochs=1)
     return state.read_bytes(), weights(fresh)
 

@@ -9,7 +9,7 @@ from test_loop import loss, model, run, weights
 
 from tailprompt import progress as shown
 from tailprompt.errors import BadInput, Stopped, stage
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 from tailprompt.training.stopping import SIGNALS
 
 
@@ -41,7 +41,7 @@ def sent(number, *, at):
 def test_a_signal_saves_after_the_current_step_says_where_and_nothing_of_the_run_changes(
     tmp_path, monkeypatch, capsys, undisturbed, number, at
 ):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 1e9)
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 1e9)
     state, before = tmp_path / "state.pt", signal.signal(number, signal.default_int_handler)
     try:
         with pytest.raises(Stopped) as end:
@@ -90,8 +90,8 @@ def test_what_diverged_is_not_saved_for_a_signal(tmp_path):
 def test_saving_takes_at_most_its_share_of_the_time(tmp_path, monkeypatch):
     now, saved = iter(range(10**6)), []
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(next(now)))
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "save", lambda *_: saved.append(next(now)))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "save", lambda *_: saved.append(next(now)))
     run(model(), epochs=12, state=tmp_path / "state.pt")
     gaps = [later - sooner for sooner, later in zip(saved, saved[1:], strict=False)]
     assert len(saved) > 3 and min(gaps) >= 2 / 0.05

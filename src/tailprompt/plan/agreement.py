@@ -6,6 +6,7 @@ It does not import the code that makes settings, so that a table of runs does no
 from __future__ import annotations
 
 import csv
+import shlex
 from functools import cache
 from glob import escape
 from pathlib import Path

@@ -20,21 +20,19 @@ from jaxtyping import Float, Float64
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tailprompt.errors import BadInput, Stopped
+from tailprompt.errors import BadInput
 from tailprompt.files import check_room
 from tailprompt.progress import say, shown
 from tailprompt.training.finite import mean
 from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
-from tailprompt.training.state import Learner, Progress, Record, resume, save
-from tailprompt.training.stopping import noticed
+from tailprompt.training.state import Learner, Progress, Record, resume
+from tailprompt.training.stopping import keeper, noticed, stopped
 
 Batch = object  # whatever `made` returns and the loss takes
 Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]]
 Evaluate = Callable[[nn.Module], dict[str, float]]
-SAVE_SECONDS = 120.0  # between two saves of the state
 COPIES = 5  # of what learns, that a run may write: learned, best, two moments, its weights in the end
-SHARE = 0.05  # of the time, at the most, that goes into saving it
 MOST_STEPS = 10**9
 
 
@@ -172,31 +170,6 @@ def over(progress: Progress, total: int, patience: float) -> bool:
 def due(progress: Progress, total: int, every: int) -> bool:
     """Whether an evaluation comes next, `every` number of steps and after the last one."""
     return bool(progress.records) and (progress.step % every == 0 or progress.step >= total)
-
-
-def keeper(
-    state: Path | None, key: str, learner: Learner, names: Callable[[int], list[str]]
-) -> Callable[..., None]:
-    """A function that saves a progress to `state` now and then, or now; what is not finite is not saved."""
-    saved, pause = time.monotonic(), SAVE_SECONDS
-
-    def keep(progress: Progress, *, now: bool) -> None:
-        nonlocal saved, pause
-        begun = time.monotonic()
-        if state is not None and (now or begun - saved >= pause):
-            if progress.records:
-                mean(learner, progress, names)
-            save(state, key, progress, learner)
-            saved = time.monotonic()
-            pause = max(SAVE_SECONDS, (saved - begun) / SHARE)
-
-    return keep
-
-
-def stopped(number: int, progress: Progress, total: int, state: Path) -> Stopped:
-    """The end of a run that a signal asked to end."""
-    at = f"step {progress.step:,} of {total:,}"
-    return Stopped(number, f" after {at}; {state} holds all of them, and the same command goes on from there")
 
 
 def tired(progress: Progress, patience: float) -> bool:
