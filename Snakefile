@@ -4,6 +4,7 @@
 --configfile the scale is config/paper.yaml. Single targets: tables, figures, runs, scores, fetch.
 """
 
+import atexit
 import gc
 import sys
 
@@ -35,6 +36,9 @@ localrules:
 
 
 onstart:
+    # what a killed driver's jobs finished is not trained again, unless it shall be
+    if workflow.is_main_process and (workflow.dag_settings.forceall or workflow.dag_settings.forcerun):
+        forget_finished()
     if GPUS and SLOTS > 1:
         share()
 
@@ -45,6 +49,8 @@ onsuccess:
 
 onerror:
     unshare()
+    # at the very end, below what Snakemake says itself
+    atexit.register(lambda: print(last_words(log), file=sys.stderr))
 
 
 rule all:

@@ -101,6 +101,13 @@ def edited(file, old, new):
         file.write_text(before, "utf-8")
 
 
+def rewritten(file, old, new):
+    """Replace `old` by `new` in a file, for good."""
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
 def commented(file):
     """`file` with one more line."""
     return edited(file, file.read_text("utf-8"), file.read_text("utf-8") + "\n# edited\n")

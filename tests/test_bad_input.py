@@ -28,7 +28,7 @@ from tailprompt.data import listings
 from tailprompt.data import table as data
 from tailprompt.data.splits import cut
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import HOST, whole, write_json
+from tailprompt.files import HOST, json_option, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
 from tailprompt.model import backbones
@@ -591,7 +591,10 @@ def test_a_full_disk_is_said_with_the_file(tmp_path, tokenizer, left):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        with pytest.raises(BadInput, match=rf"^{tmp_path}/{file} cannot be written \(File too large\)$"):
+        with pytest.raises(
+            BadInput,
+            match=rf"^{tmp_path}/{file} cannot be written \(File too large after [\d,]+ bytes; .* free\)$",
+        ):
             write(tmp_path / file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -601,3 +604,15 @@ def test_a_full_disk_is_said_with_the_file(tmp_path, tokenizer, left):
 def test_the_same_table_without_a_fault_is_accepted(tmp_path):
     rows, classes = table(tmp_path, words=["os,kernel", "fun,game"])
     assert len(rows) == len(ROWS) and classes == ["os", "fun"]
+
+
+def test_an_option_is_json_or_a_file_with_it(tmp_path):
+    file = write(tmp_path / "row.json", '{"name": "mine"}')
+    for given in ('{"name": "mine"}', str(file)):
+        assert json_option(given, "--dataset", "name") == {"name": "mine"}
+    wrong = {"{": "--dataset is not JSON", str(tmp_path / "no.json"): r"no\.json cannot be read"}
+    for given, says in wrong.items():
+        with pytest.raises(BadInput, match=says):
+            json_option(given, "--dataset", "name")
+    with pytest.raises(BadInput, match=r"row\.json lacks language; it has name"):
+        json_option(str(file), "--dataset", "language")

@@ -15,7 +15,7 @@ from tailprompt.__main__ import STAGES
 from tailprompt.plan.dependencies import imported, sources
 
 PACKAGE = Path("src/tailprompt")
-DOORS = {  # package -> packages that it may import from, beside itself and the root's errors, files and gpus
+DOORS = {  # package -> packages that it may import from, beside itself and SHARED of the root
     "components": set(),
     "plan": {"components", "data", "inputs", "model", "pretraining", "tasks"},
     "data": {"inputs"},
@@ -26,7 +26,7 @@ DOORS = {  # package -> packages that it may import from, beside itself and the 
     "pretraining": {"components", "data", "inputs"},
     "report": {"plan", "tasks"},
 }
-SHARED = {"__init__", "errors", "files", "cpus", "gpus"}
+SHARED = {"__init__", "errors", "files", "cpus", "gpus", "progress"}
 MODULES = sorted(
     str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
 )

@@ -121,7 +121,7 @@ def test_a_killed_run_resumes_to_the_same_weights(made, tmp_path, monkeypatch):
     assert [file.name for file in again.iterdir()] == ["state.pt"]
     torch.manual_seed(99)  # a new process starts elsewhere
     pretrain.pretrain("again", recipe, packed, tokenizer, None, again, CPU)
-    assert len(calls) == 6 + 2  # saved after step 4 of 6
+    assert len(calls) == 6 + 1  # step 6 of 6
     whole, resumed = (load_file(made / "model.safetensors") for made in (folder, again))
     assert all(torch.equal(resumed[name], value) for name, value in whole.items())
     curves = [pd.read_csv(made / "curve.csv").drop(columns="seconds") for made in (folder, again)]
@@ -136,6 +136,7 @@ def test_the_curve_has_the_held_out_loss_and_accuracy_of_each_evaluation(made):
 
 def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "SHARE", float("inf"))
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))

@@ -131,6 +131,42 @@ def test_an_interrupt_empties_the_queue(project):
     assert not list(project.glob(".snakemake/locks/*"))
 
 
+COUNTED = """
+    with open("trained", "a") as file:
+        print(point.path, file=file)
+    torch.manual_seed(point.seed)
+"""
+
+
+def test_a_killed_driver_with_queued_jobs_is_started_again_and_nothing_is_trained_twice(project):
+    options = told("twice", "--slurm-init-seconds-before-status-checks", "2", epochs=60, patience=100)
+    path, begun = project / "twice.log", project / "trained"
+    with edited(project / "src/tailprompt/train.py", "\n    torch.manual_seed(point.seed)\n", COUNTED):
+        with open(path, "w") as log:
+            driver = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", *options], cwd=project, stdout=log, stderr=log
+            )
+        wait(lambda: len(SUBMITTED.findall(path.read_text())) == 2, seconds=180)
+        driver.kill()
+        driver.wait()
+        assert snakemake(project, "--unlock", *options).returncode == 0
+        done = snakemake(project, *options)
+    assert done.returncode == 0, done.stdout
+    assert sorted(begun.read_text().split()) == sorted(
+        f"glee/tiny/toy/{method}/775" for method in ("cls-tanh", "prompt")
+    )
+
+
+def test_a_job_at_its_time_limit_saves_its_state_and_says_so(project):
+    more = ("--retries", "0", "--set-resources", "train:runtime=1", "train:gpu=1")
+    pace = ("--slurm-init-seconds-before-status-checks", "5")
+    done = snakemake(project, *told("late", *pace, epochs=10**7, patience=10**7), *more)
+    assert done.returncode
+    assert len(list(project.glob("results/late/runs/**/state.pt"))) == 2
+    last = done.stdout.rstrip().splitlines()[-1]
+    assert "stopped by SIGTERM after step " in last and "goes on from there" in last, done.stdout
+
+
 def wait(look, seconds=60):
     """What `look` finds, once it finds something."""
     end = time.monotonic() + seconds

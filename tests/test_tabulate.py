@@ -206,6 +206,18 @@ def test_a_run_that_chose_its_step_on_test_is_said_to(tmp_path):
     assert "Selected on test, as the paper did: Prompt-tuning." in tex.notes
 
 
+def test_seeds_that_were_asked_something_else_and_starts_of_other_code_are_said(tmp_path):
+    spec = block("scores", **METRICS)
+    results(tmp_path, spec)
+    first = made_up.run(tmp_path, "first", 1, sources={"loop.py": "bb"}, threads=4)
+    path = first.relative_to(tmp_path / "runs").as_posix()
+    made_up.run(tmp_path, "prompt", 3, settings={"lr": 2e-3}, start={"run": path})
+    _, tex, _ = scores(tmp_path, spec)
+    assert any(" on made differ in settings.lr." in note for note in tex.notes)
+    assert any("mix 2 versions of the source code (6, 1 runs)" in note for note in tex.notes)
+    assert any("mix 2 numbers of CPU threads" in note for note in tex.notes)
+
+
 def test_runs_alike_are_not_said_to_be_mixed(plain):
     root, spec = plain
     _, tex, _ = scores(root, spec)

@@ -152,9 +152,23 @@ def test_a_killed_run_goes_on_to_the_same_predictions(made, tmp_path, monkeypatc
     folder = tmp_path / "runs/mine/tiny/toy/cls-tanh/1"
     assert {file.name for file in folder.iterdir()} == {"state.pt"}
     toy.run(tmp_path, "cls-tanh")
-    assert len(calls) == 4 + 2  # step 3 and 4 after the evaluation at step 2
+    assert len(calls) == 4 + 1  # step 4, after the state of step 3
     pd.testing.assert_frame_equal(toy.scores(made), toy.scores(folder))
     assert {file.name for file in folder.iterdir()} == toy.WRITTEN
+
+
+@pytest.mark.parametrize("other", ["code", "weights"])
+def test_a_killed_run_does_not_go_on_with_other_code_or_weights(tmp_path, monkeypatch, capfd, other):
+    calls = toy.interrupted(monkeypatch, at=4)
+    with pytest.raises(KeyboardInterrupt):
+        toy.run(tmp_path, "cls-tanh")
+    if other == "code":
+        monkeypatch.setattr(training, "code", lambda: {"train.py": "another"})
+    else:
+        real = toy.asked_of
+        monkeypatch.setattr(toy, "asked_of", lambda *told: real(*told) | {"weights": {"model": "another"}})
+    toy.run(tmp_path, "cls-tanh")
+    assert len(calls) == 4 + 4 and "starting from the first step" in "".join(capfd.readouterr())
 
 
 def test_a_state_of_other_settings_is_not_gone_on_from(tmp_path, capfd):

@@ -16,7 +16,7 @@ from tailprompt.inputs.templates import template_named
 from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.train import train
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 
 WORDS = {"music": "song guitar", "sport": "match goal", "law": "court judge"}
 TRAINING = {
@@ -122,7 +122,7 @@ def scores(folder: Path) -> pd.DataFrame:
 
 
 def interrupted(monkeypatch, *, at: int) -> list[int]:
-    """Interrupt training at its update number `at`, once, its state saved at each evaluation.
+    """Interrupt training at its update number `at`, once, its state saved at each step.
 
     The list that is returned has an entry for each update that was begun.
     """
@@ -135,5 +135,6 @@ def interrupted(monkeypatch, *, at: int) -> list[int]:
         return real(*arguments)
 
     monkeypatch.setattr(loop, "update", update)
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
     return begun

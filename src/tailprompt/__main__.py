@@ -7,6 +7,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tailprompt.errors import BadInput, known, stage
@@ -14,6 +15,8 @@ from tailprompt.errors import BadInput, known, stage
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
   plan     [--configfile FILE]   show the runs, downloads and hours of a scale before it starts
+  status   [--configfile FILE]   show which runs are done, running, queued, failed or stale, and why; --watch
+  retrain  NAME ...              delete the runs of data sets or methods, so that they are trained again
   explain  [RUN]                 show where each setting of a run comes from; without RUN list every setting
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
@@ -69,14 +72,14 @@ def dispatch(arguments: list[str]) -> None:
         raise BadInput(f"unknown command '{command}'; known: {known([*COMMANDS, *STAGES])}")
 
 
-def options_of(command: str, arguments: list[str], **words: str) -> argparse.Namespace:
-    """The options of a command line, in a folder that is the project's. words: others, that may be absent."""
+def options_of(command: str, arguments: list[str], *more: tuple[str, dict]) -> argparse.Namespace:
+    """The options of a command line, in a folder that is the project's. more: others, for argparse."""
     parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
     parser.add_argument(
         "--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated"
     )
-    for word, help in words.items():
-        parser.add_argument(word, nargs="?", metavar=word.upper(), help=help)
+    for name, about in more:
+        parser.add_argument(name, **about)
     options = parser.parse_args(arguments)
     if not Path("Snakefile").is_file():
         raise BadInput(
@@ -101,13 +104,62 @@ def plan(arguments: list[str]) -> None:
     print(forecast(whole))
 
 
+def status(arguments: list[str]) -> None:
+    """Print where the runs of a scale stand: done, running, queued, failed or stale, each with its reason.
+
+    Exit status: 0 if all runs are done, 1 if a job failed, 3 if runs are left.
+    """
+    from tailprompt.plan.blocks import all_points
+    from tailprompt.plan.config import load
+    from tailprompt.plan.runnable import check_settings
+    from tailprompt.plan.status import DONE
+    from tailprompt.plan.status import status as told
+
+    help = "print it again every so many seconds until all runs are done (default: 10)"
+    watch = {"nargs": "?", "const": 10.0, "type": float, "metavar": "SECONDS", "help": help}
+    options = options_of("status", arguments, ("--watch", watch))
+    whole = load(options.configfile)
+    check_settings(whole, all_points(whole))
+    while True:
+        text, code = told(whole)
+        print("\033[2J\033[H" * bool(options.watch and sys.stdout.isatty()) + text, flush=True)
+        if not options.watch or code == DONE:
+            raise SystemExit(code)
+        time.sleep(options.watch)
+
+
+def retrain(arguments: list[str]) -> None:
+    """Delete the folders of runs, after saying which, so that snakemake trains them again."""
+    from tailprompt.plan import retrain as again
+    from tailprompt.plan.config import load
+
+    name = {"nargs": "+", "metavar": "NAME", "help": "a data set, a method or a run, with * for several"}
+    yes = {"action": "store_true", "help": "delete without asking"}
+    options = options_of("retrain", arguments, ("names", name), ("--yes", yes))
+    whole = load(options.configfile)
+    points = again.chosen(whole, options.names)
+    places = again.folders(whole, points)
+    if not places:
+        print(f"none of these {len(points)} runs is on disk; snakemake trains them")
+        return
+    print(again.told(whole, points, places), flush=True)
+    if not options.yes and not sys.stdin.isatty():
+        raise BadInput("nothing was deleted: say --yes where there is no terminal to ask")
+    if not options.yes and input("delete? [y/N] ").strip().lower() not in ("y", "yes"):
+        print("nothing was deleted")
+        return
+    again.delete(places)
+    print("deleted; snakemake trains them at its next start")
+
+
 def explain(arguments: list[str]) -> None:
     """Print each setting of a run: its value, the layer and file that set it, and what reads it."""
     from tailprompt.plan import config
     from tailprompt.plan.explain import every_setting, explain, point_at
     from tailprompt.plan.runnable import check_settings
 
-    options = options_of("explain", arguments, run="results/<scale>/runs/<point>, or its <point> alone")
+    place = {"nargs": "?", "metavar": "RUN", "help": "results/<scale>/runs/<point>, or its <point> alone"}
+    options = options_of("explain", arguments, ("run", place))
     if options.run is None:
         print(every_setting())
         return
@@ -133,7 +185,7 @@ def fetch(arguments: list[str]) -> None:
     raise SystemExit(subprocess.run(command).returncode)
 
 
-COMMANDS = {"plan": plan, "explain": explain, "fetch": fetch}
+COMMANDS = {"plan": plan, "status": status, "retrain": retrain, "explain": explain, "fetch": fetch}
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,6 @@ import argparse
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tailprompt import files
@@ -22,6 +21,7 @@ from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.gpus import DEVICE, SLOTS, free
+from tailprompt.progress import shown
 
 BATCH, LENGTH = 128, 256  # texts a batch; tokens a text, as in the released code
 
@@ -33,12 +33,14 @@ def probabilities(texts: list[str], stated: dict, device: torch.device) -> list[
     model.to(device).eval()
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # to pad little
     shares: dict[int, list[float]] = {}
-    for start in tqdm(range(0, len(order), BATCH), desc="annotate", unit="batch"):
-        part = order[start : start + BATCH]
-        chosen = [texts[at] for at in part]
-        inputs = tokenizer(chosen, truncation=True, max_length=LENGTH, padding=True, return_tensors="pt")
-        scores = model(**inputs.to(device)).logits.float().softmax(-1)
-        shares.update(zip(part, scores.tolist(), strict=True))
+    with shown("annotate", total=len(order), unit="text") as show:
+        for start in range(0, len(order), BATCH):
+            part = order[start : start + BATCH]
+            chosen = [texts[at] for at in part]
+            inputs = tokenizer(chosen, truncation=True, max_length=LENGTH, padding=True, return_tensors="pt")
+            scores = model(**inputs.to(device)).logits.float().softmax(-1)
+            shares.update(zip(part, scores.tolist(), strict=True))
+            show(len(shares))
     return [shares[at] for at in range(len(texts))]
 
 
@@ -76,7 +78,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
     options = parser.parse_args()
-    row = files.json_object(options.dataset, "--dataset", "name", "model")
+    row = files.json_option(options.dataset, "--dataset", "name", "model")
     paths, _ = sources.found(row, data_dir=options.data_dir, raw=options.raw, lock=options.lock)
     table = candidates(paths, row).drop(columns="label")
     with free(options.device, slots=options.slots) as device:

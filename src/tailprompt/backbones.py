@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, sha256, write_json
+from tailprompt.files import json_option, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import source, unavailable
 from tailprompt.model.folder import files_in, names_of
@@ -64,12 +64,12 @@ def main() -> None:
     parser.add_argument(
         "--row",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help='its row there as JSON, as {"family": "bert", "hub": "bert-base-uncased", "revision": "main"}',
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="JSON file for its row and digests")
     options = parser.parse_args()
-    row = json_object(options.row, "--row", "family")
+    row = json_option(options.row, "--row", "family")
     digests = fetch(row)
     load(row, torch.device("meta") if "device_map" in row else CPU)  # shows a fault before any training job
     write_json(options.out, {"name": options.name, **row, "sha256": digests})

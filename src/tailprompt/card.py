@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import stage
-from tailprompt.files import json_object, read_json, whole
+from tailprompt.files import json_option, read_json, whole
 
 
 def card(about: dict, texts: dict) -> str:
@@ -45,13 +45,13 @@ def main() -> None:
     parser.add_argument(
         "--texts",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="the `card` of the recipe in config/pretraining.yaml: data, licences, seen, limits",
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the README.md to write")
     options = parser.parse_args()
     about = read_json(options.about, "name", "recipe", "data", "parameters", "seconds", "device", "held_out")
-    texts = json_object(options.texts, "--texts", "data", "licences", "seen", "limits")
+    texts = json_option(options.texts, "--texts", "data", "licences", "seen", "limits")
     with whole(options.out) as temporary:
         temporary.write_text(card(about, texts), "utf-8")
 

@@ -91,7 +91,7 @@ def main() -> None:
         "--threads", type=threads, default=1, help="images to decode in parallel (default: 1)"
     )
     options = parser.parse_args()
-    row = files.json_object(options.dataset, "--dataset", "name", "loader")
+    row = files.json_option(options.dataset, "--dataset", "name", "loader")
     if options.out.suffix != ".npy":
         parser.error("--out must end in .npy")
     needs = bool({"files", "path"} & row.keys())

@@ -1,6 +1,6 @@
 """Draw a figure of a paper: PREFIX.pdf with embedded fonts, and PREFIX.png.
 
-python -m tailprompt.draw --root results/<scale> --spec JSON --out PREFIX
+python -m tailprompt.draw --root results/<scale> --spec FILE --out PREFIX
 
 JSON is the figure's block as `plan.blocks.expand` returns it, with `paper` and `name`.
 """
@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_object, whole
+from tailprompt.files import json_option, whole
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
 from tailprompt.report.figures.class_distribution import class_distribution
@@ -48,14 +48,14 @@ def main() -> None:
     parser.add_argument(
         "--spec",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="the figure's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
     )
     chosen = parser.parse_args()
-    draw(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
+    draw(chosen.root, json_option(chosen.spec, "--spec", "kind"), chosen.out)
 
 
 FIGURES = {

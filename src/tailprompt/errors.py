@@ -5,11 +5,19 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class BadInput(ValueError):
     """The user's input is wrong. The message is one sentence that says where, and what is allowed."""
+
+
+class Stopped(SystemExit):
+    """A signal ended the process. `text` says what is kept; the exit status is that of the signal."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(128 + number)
+        self.text = f"stopped by {signal.Signals(number).name}{text}"
 
 
 def named(registry: dict, name: str, kind: str):
@@ -39,14 +47,47 @@ def refused_as(kind: type[BaseException]) -> Iterator[None]:
 
 
 def stage(main: Callable[[], None]) -> None:
-    """Run the `main` of a stage. Bad input ends in one line and exit status 2 instead of a traceback.
+    """Run the `main` of a stage. What the user can act on ends in one line in the place of a traceback.
 
-    So does an OSError. SIGTERM raises SystemExit, so that the stage removes its half-written files.
+    That is bad input, an OSError and too little memory, with exit status 2, and SIGTERM, which raises
+    Stopped, so that the stage removes its half-written files.
     """
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, terminated)
     try:
         main()
-    except (BadInput, OSError) as error:
-        kind = f"{type(error).__name__}: " if isinstance(error, OSError) else ""
-        print(f"error: {kind}{error}", file=sys.stderr)
+    except Stopped as end:
+        tell(end.text)
+        raise SystemExit(end.code) from None
+    except Exception as error:
+        if not (said := sentence(error)):
+            raise
+        tell(f"error: {said}")
         raise SystemExit(2) from None
+
+
+def tell(text: str) -> None:
+    """Print a line to standard error, unless the log that it goes to is on a full disk."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+def terminated(number: int, _) -> None:
+    """End a stage that has nothing to save."""
+    raise Stopped(number, "; nothing is left half-written, and the same command begins again")
+
+
+def sentence(error: Exception) -> str | None:
+    """What a user can act on in an exception; None for a fault of ours."""
+    if isinstance(error, BadInput):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    text = " ".join(str(error).split())
+    if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
+        return (
+            f"the GPU has too little memory ({text}); lower batch or max_length, or slots, if jobs share it"
+        )
+    if isinstance(error, MemoryError) or "DefaultCPUAllocator" in text:
+        reason = text or "MemoryError"
+        return f"this machine has too little memory ({reason}); give the job more (mem_mb), or lower batch"
+    return None

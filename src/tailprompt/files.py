@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
+ASKED = ("spec", "row", "recipe")  # what of a job's file its stage reads
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in a quota, or for so large a file
 
 
@@ -43,7 +44,7 @@ def whole(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
     try:
-        with writing(path):
+        with writing(path, temporary):
             yield temporary
         os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
         os.replace(temporary, path)
@@ -52,14 +53,31 @@ def whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[None]:
-    """What a full disk raises, which names no file, as BadInput with the name of the file."""
+def writing(path: str | Path, part: Path | None = None) -> Iterator[None]:
+    """What a full disk raises, which names no file, as BadInput with the name of the file.
+
+    part: what is written of it so far, whose bytes are told.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise BadInput(f"{path} cannot be written ({os.strerror(error.errno)})") from None
+        size = f" after {part.stat().st_size:,} bytes" if part and part.is_file() else ""
+        reason = f"{os.strerror(error.errno)}{size}; {room(path):,} bytes are free"
+        raise BadInput(f"{path} cannot be written ({reason})") from None
+
+
+def room(path: str | Path) -> int:
+    """The bytes that are free where `path` is or will be."""
+    folder = next(folder for folder in Path(path).absolute().parents if folder.is_dir())
+    return shutil.disk_usage(folder).free
+
+
+def check_room(path: str | Path, size: int, what: str) -> None:
+    """Raise BadInput if `size` bytes do not fit where `path` will be. what: they are for."""
+    if size > (free := room(path)):
+        raise BadInput(f"{path}: {what} may take {size:,} bytes, and {free:,} are free there; make room")
 
 
 @contextmanager
@@ -135,6 +153,18 @@ def read_parquet(path: str | Path, *columns: str) -> pd.DataFrame:
 
     with reading(path):
         return pd.read_parquet(path, columns=list(columns))
+
+
+def json_option(text: str, option: str, *keys: str) -> dict:
+    """The JSON object that an option gives, as itself or as the name of a file with it.
+
+    In a file that says what a job is asked it is one of ASKED.
+    """
+    if not text.endswith(".json"):
+        return json_object(text, option, *keys)
+    value = read_json(text)
+    inner = [value[name] for name in ASKED if isinstance(value.get(name), dict)]
+    return keyed(inner[0] if inner else value, text, *keys)
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:

@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, sha256, whole, write_json
+from tailprompt.files import json_option, sha256, whole, write_json
 from tailprompt.pretraining import labelled
+from tailprompt.progress import shown
 
 TOGETHER = 1000  # documents encoded at a time
 
@@ -55,12 +55,13 @@ def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict
 
 def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], list[int]]]:
     """Each document with its token ids, encoded many documents at a time."""
-    with tqdm(desc="pack", unit=" documents", mininterval=2) as bar:
+    done = 0
+    with shown("pack", total=None, unit="document") as show:
         while group := list(islice(documents, TOGETHER)):
             texts = [" ".join(document) for document in group]
             ids = words(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
             yield from zip(group, ids["input_ids"], strict=True)
-            bar.update(len(group))
+            show(done := done + len(group))
 
 
 def pack_images(recipe: dict, source: Path, folder: Path) -> dict:
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="scripts, held_out and length (text) or pixels and held_out (images) of a recipe in "
         'config/pretraining.yaml, as {"pixels": 64, "held_out": 0.01}',
     )
@@ -91,10 +92,10 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the arrays")
     options = parser.parse_args()
     if options.tokenizer:
-        recipe = json_object(options.recipe, "--recipe", "scripts", "held_out", "length")
+        recipe = json_option(options.recipe, "--recipe", "scripts", "held_out", "length")
         counts = pack_text(recipe, options.data, options.tokenizer, options.out)
     else:
-        recipe = json_object(options.recipe, "--recipe", "pixels", "held_out")
+        recipe = json_option(options.recipe, "--recipe", "pixels", "held_out")
         counts = pack_images(recipe, options.data, options.out)
     digests = {file.name: sha256(file) for file in tables_of(options.data)}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})

@@ -49,7 +49,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Find or download the source files, make the table, and write it with its report."""
     options = arguments()
-    row = files.json_object(options.dataset, "--dataset", "name", "language")
+    row = files.json_option(options.dataset, "--dataset", "name", "language")
     if options.listing:
         table, classes, origin = data.load_images(row, options.listing)
     elif options.parts:

@@ -24,14 +24,14 @@ from torch.optim import AdamW, Optimizer
 
 from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_object, read_json, sha256, whole, write_json
+from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.finite import not_finite
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
 from tailprompt.training.precision import autocast, computed_in, set_precision
-from tailprompt.training.provenance import surroundings
+from tailprompt.training.provenance import code, surroundings
 from tailprompt.training.schedules import linear
 from tailprompt.training.state import Progress
 
@@ -45,7 +45,7 @@ def pretrain(
     if start:
         begin_from(task.model, start)
     pack, origin = read_json(packed / "pack.json"), start and sha256(start / "model.safetensors")
-    key = json.dumps([recipe, pack, origin], sort_keys=True)
+    key = json.dumps([recipe, pack, origin, code()], sort_keys=True)
     progress = train(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
     if tokenizer:
@@ -187,6 +187,7 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
     if broken := not_finite(dict(model.named_parameters())):
         raise BadInput(f"{folder}: the trained {broken} is too large for float16; lower lr")
     if recipe["task"] != "classification":
+        check_room(folder / "model.safetensors", 2 * sum(value.nbytes for value in model.parameters()), "it")
         with TemporaryDirectory(dir=folder, prefix=".") as temporary:
             model.save_pretrained(temporary)
             copy_files(Path(temporary), folder, sorted(file.name for file in Path(temporary).iterdir()))
@@ -222,7 +223,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="the recipe in config/pretraining.yaml without its card: "
         '{"task": "span_corruption", "steps": 100, "seed": 1, "shape": {...}, ...}',
     )
@@ -236,7 +237,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
     parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     options = parser.parse_args()
-    recipe = json_object(options.recipe, "--recipe", "task", "steps", "seed", "shape")
+    recipe = json_option(options.recipe, "--recipe", "task", "steps", "seed", "shape")
     torch.set_num_threads(options.threads)
     with free(options.device, slots=options.slots) as device:
         pretrain(

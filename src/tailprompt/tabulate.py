@@ -1,6 +1,6 @@
 """Make a table of a paper: PREFIX.tex (booktabs), .md, .html, and .csv with every number.
 
-python -m tailprompt.tabulate --root results/<scale> --spec JSON --out PREFIX
+python -m tailprompt.tabulate --root results/<scale> --spec FILE --out PREFIX
 
 JSON is the table's block as `plan.blocks.expand` returns it, with `paper` and `name`.
 """
@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_object, whole
+from tailprompt.files import json_option, whole
 from tailprompt.report import typeset
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
@@ -39,14 +39,14 @@ def main() -> None:
     parser.add_argument(
         "--spec",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="the table's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
     )
     chosen = parser.parse_args()
-    tabulate(chosen.root, json_object(chosen.spec, "--spec", "kind"), chosen.out)
+    tabulate(chosen.root, json_option(chosen.spec, "--spec", "kind"), chosen.out)
 
 
 KINDS = {

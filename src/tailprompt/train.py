@@ -28,7 +28,7 @@ from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
 from tailprompt.cpus import threads
 from tailprompt.data import table as data
-from tailprompt.data.prepared import Prepared, class_words
+from tailprompt.data.prepared import Prepared, check_rows, class_words
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
@@ -46,9 +46,11 @@ from tailprompt.model.weights import (
     tuned,
     write_weights,
 )
-from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.agreement import CHECKED, read_asked
+from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
+from tailprompt.progress import say
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
@@ -62,7 +64,7 @@ from tailprompt.training.outcome import (
     write_predictions,
 )
 from tailprompt.training.precision import computed_in
-from tailprompt.training.provenance import costs, surroundings
+from tailprompt.training.provenance import code, costs, surroundings
 from tailprompt.training.record import about_cards, about_data, about_size, about_training, learned
 from tailprompt.training.repeats import with_vectors
 from tailprompt.training.selection import check_dev, chosen_threshold, dev_scores, predicted, scorer_of
@@ -100,11 +102,14 @@ def train(
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
     as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
-    to_device(model, run, device)
+    model.to(device)
+    if run.training and run.training.images and run.training.images.compile and device.type == "cuda":
+        model.body.compile_blocks()
     if getattr(run.head, "head_start", None) == "class_means" and not start:
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    same = [asked["settings"], asked["backbone"], prepared.words, sha256(prepared.path), origin]
+    of_backbone = [asked["backbone"], asked.get("weights")]
+    same = [asked["settings"], *of_backbone, prepared.words, sha256(prepared.path), origin, code()]
     scorer = scorer_of(task, prepared.report)
     seen = with_vectors(model, splits, run)
     progress = fit_model(
@@ -127,10 +132,13 @@ def train(
     rows = write_predictions(path, logits, splits, prompts, task, threshold, exact=chooses)
     features = asked_features(model, splits["test"], as_evaluated, prepared.classes, asked["extras"])
     write_features(folder / "features.parquet", features)
-    write_weights(folder / "weights.safetensors", model, tuned=changed, keep=bool(keep_of(run)))
+    write_weights(
+        folder / "weights.safetensors", model, tuned=changed, keep=bool(getattr(run.tuner, "keep", None))
+    )
     write_curve(folder / "curve.csv", progress)
     about = {"point": vars(point), **asked, "start_sha256": origin, "tuned": changed}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")}
+    about |= {"files": {name: sha256(folder / name) for name in CHECKED}}
     about |= about_data(prepared, splits) | about_size(model)
     dev, chosen = dev_scores(logits, splits, scorer), {"tau": tau, "threshold": threshold, "start": start}
     about |= about_training(progress, run, prepared, dev, **chosen)
@@ -160,13 +168,9 @@ def warned(flagged: dict[str, str]) -> list[str]:
     return [*flagged]
 
 
-def keep_of(run: Run) -> bool | None:
-    """Whether a tuned body is written too; None where the tuner has no such key."""
-    return getattr(run.tuner, "keep", None)
-
-
 def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
+    check_rows(path)
     table, classes = data.read(path)
     if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
@@ -207,7 +211,7 @@ def begun_model(
     model = compose(backbone, run, words=words, texts=texts, unit=task.unit, sets=sets)
     before = bool(start) and tuned(start)
     if getattr(model.head, "drawn", False) and not start:
-        print("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
+        say("the backbone's checkpoint has no pooler: that of the head is drawn, and learns")
     if start:
         lacking, fresh = need_not_hold(model, tuned=before), run.start.get("head") == "fresh"
         load_trained(model, start, tuned=before, lacking=lacking, hint=hint(start), head=not fresh)
@@ -220,14 +224,6 @@ def hint(run: Path) -> str:
         return ""
     point = keyed(read_json(run / "run.json", "point")["point"], f"point of {run}", "method")
     return keeping(point["method"])
-
-
-def to_device(model: Model, run: Run, device: torch.device) -> None:
-    """Move the model, and compile its blocks where the settings say so and there is a GPU."""
-    model.to(device)
-    images = run.training and run.training.images
-    if images and images.compile and device.type == "cuda":
-        model.body.compile_blocks()
 
 
 @torch.no_grad()
@@ -288,6 +284,13 @@ def main() -> None:
     keyed(asked["settings"], options.asked, "input")
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
-    with free(options.device, slots=options.slots, wanted=options.cards) as device:
-        device = torch.device(device)
-        train(options.root, point, asked, device, options.start, capture=not options.eager)
+    folder, replaced = options.root / "runs" / point.path, read_json(options.asked).get("replaces", 0)
+    origin = options.start and sha256(file_of(options.start))
+    with held(folder):  # before a GPU is taken, which one that waits does not need
+        if finished(folder, asked, start=origin, replaced=replaced):
+            say(f"{folder} was finished by another job; its files are in place")
+            return
+        with free(options.device, slots=options.slots, wanted=options.cards) as device:
+            device = torch.device(device)
+            train(options.root, point, asked, device, options.start, capture=not options.eager)
+        keep(folder)

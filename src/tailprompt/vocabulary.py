@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import json_object, whole, write_json
+from tailprompt.files import json_option, whole, write_json
 
 SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last id is <extra_id_0>, as in T5
 
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="vocabulary, scripts, held_out and positions of a recipe in config/pretraining.yaml",
     )
     parser.add_argument(
@@ -107,7 +107,7 @@ def main() -> None:
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the tokenizer")
     options = parser.parse_args()
-    recipe = json_object(options.recipe, "--recipe", "vocabulary", "scripts", "held_out", "positions")
+    recipe = json_option(options.recipe, "--recipe", "vocabulary", "scripts", "held_out", "positions")
     train(recipe, options.corpus, options.out)
 
 

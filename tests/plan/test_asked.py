@@ -9,8 +9,9 @@ from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, starts
+from tailprompt.plan import agreement, asked, blocks, digests, made, standing, starts
 from tailprompt.plan.layers import merge
+from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
 
 WANTED = {"settings": {"lr": 1.0}, "extras": {}, "start": None}
@@ -18,7 +19,7 @@ WANTED = {"settings": {"lr": 1.0}, "extras": {}, "start": None}
 
 def of(config, point):
     """What a run of a scale that ships is asked."""
-    return asked.asked(config, point, settings(config, point), asked.weights(config, point.backbone))
+    return asked.asked(config, point, settings(config, point), made.weights(config, point.backbone))
 
 
 def point(config, method):
@@ -28,10 +29,10 @@ def point(config, method):
 
 def finished(root, wanted, path="p/b/d/m/1", **changes):
     """A point and its folder below `root`, with all its files and a run.json that says what is asked."""
-    where = asked.Point.at(path)
+    where = Point.at(path)
     folder = root / "runs" / where.path
     folder.mkdir(parents=True)
-    for name in asked.OUTPUTS:
+    for name in agreement.OUTPUTS:
         (folder / name).touch()
     write_json(folder / "run.json", {**wanted, **changes})
     return where, folder
@@ -60,11 +61,11 @@ def test_what_a_start_is_asked_is_asked_of_what_starts_from_it_but_for_its_extra
 
 def test_a_made_backbone_is_as_its_recipe_and_what_that_starts_from():
     mini = scale("mini")
-    made = next(name for name, row in mini["backbones"].items() if "start" in recipe_of(mini, row))
-    recipe = mini["backbones"][made]["recipe"]
+    grown = next(name for name, row in mini["backbones"].items() if "start" in recipe_of(mini, row))
+    recipe = mini["backbones"][grown]["recipe"]
     edited = merge(mini, {"pretraining": {recipe: {"lr": 0.5}}})
     carded = merge(mini, {"pretraining": {recipe: {"card": {"seen": "another"}}}})
-    assert asked.weights(mini, made) == asked.weights(carded, made) != asked.weights(edited, made)
+    assert made.weights(mini, grown) == made.weights(carded, grown) != made.weights(edited, grown)
 
 
 def recipe_of(config, row):
@@ -72,19 +73,30 @@ def recipe_of(config, row):
     return config["pretraining"].get(row.get("recipe"), {})
 
 
-def test_weights_that_were_digested_are_not_read_again_until_they_change(tmp_path):
-    folder, report = tmp_path / "own", tmp_path / "results/demo/backbones/own.json"
-    folder.mkdir()
-    (folder / "model.safetensors").write_text("one")
-    config = {"scale": "demo", "backbones": {"own": {"family": "bert", "path": "own"}}}
-    first = asked.weights(config, "own", tmp_path)
-    assert first == {"model.safetensors": sha256(folder / "model.safetensors")}
-    write_json(report, {"path": "own", "sha256": {"model.safetensors": "noted"}})
-    later = report.stat().st_mtime_ns + 10**9
-    os.utime(report, ns=(later, later))
-    assert asked.weights(config, "own", tmp_path) == {"model.safetensors": "noted"}
-    os.utime(folder / "model.safetensors", ns=(later + 1, later + 1))
-    assert asked.weights(config, "own", tmp_path) == first
+def test_a_large_file_is_not_read_again_until_it_changes(tmp_path, monkeypatch):
+    file, read = tmp_path / "model.safetensors", []
+    monkeypatch.setattr(digests, "LARGE", 1)
+    monkeypatch.setattr(digests, "sha256", lambda file: read.append(file) or sha256(file))
+    for number, text in enumerate(("one", "two"), 1):
+        file.write_text(text)
+        past = file.stat().st_mtime_ns - 10**10
+        for turn in range(3):  # it changed just now in the first, and so may again
+            monkeypatch.setattr(digests, "QUIET", 10**12 if turn == 0 else -(10**12))
+            os.utime(file, ns=(past, past))
+            assert digests.digest_of(file, tmp_path) == sha256(file)
+            digests.noted.cache_clear()
+        assert len(read) in (2 * number, 3 * number)
+
+
+def test_digests_that_are_damaged_are_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "LARGE", 1)
+    file = tmp_path / "large"
+    file.write_text("text")
+    (tmp_path / "results").mkdir()
+    for damaged in ("[", "[]", '{"a": 1}'):
+        (tmp_path / digests.KEPT).write_text(damaged)
+        digests.noted.cache_clear()
+        assert digests.digest_of(file, tmp_path) == sha256(file)
 
 
 @pytest.mark.parametrize(
@@ -128,23 +140,43 @@ def test_a_run_stands_on_the_weights_that_its_start_has_now(tmp_path):
 
 def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are_to_go(tmp_path):
     _, folder = finished(tmp_path, WANTED)
+    made_here = standing.of_run(folder)
     file, other = tmp_path / "asked/1.json", WANTED | {"settings": {"lr": 2.0}}
-    asked.write(file, WANTED, folder, settled=True)
+    standing.write(file, WANTED, made_here, settled=True)
     written = file.stat().st_mtime_ns
-    asked.write(file, WANTED, folder, settled=True)
+    standing.write(file, WANTED, made_here, settled=True)
     assert json.loads(file.read_text()) == WANTED and file.stat().st_mtime_ns == written
-    asked.write(file, other, folder, settled=False)
+    standing.write(file, other, made_here, settled=False)
     content = json.loads(file.read_text())
     assert content.pop("replaces") == max(each.stat().st_mtime_ns for each in folder.iterdir())
     assert content == other
     os.utime(file, ns=(1, 1))
-    asked.write(file, other, folder, settled=False)
+    standing.write(file, other, made_here, settled=False)
     assert file.stat().st_mtime_ns > min(each.stat().st_mtime_ns for each in folder.iterdir())
     again = file.stat().st_mtime_ns
-    asked.write(file, other, folder, settled=True)  # it was trained: what it replaced no longer matters
+    standing.write(file, other, made_here, settled=True)  # it was trained: what it replaced no longer matters
     assert file.stat().st_mtime_ns == again
-    asked.write(tmp_path / "new.json", other, tmp_path / "nothing", settled=False)
+    standing.write(tmp_path / "new.json", other, [tmp_path / "nothing"], settled=False)
     assert json.loads((tmp_path / "new.json").read_text()) == other
+
+
+def test_a_dry_run_writes_apart_unless_what_is_there_stands(tmp_path):
+    where, folder = finished(tmp_path, WANTED)
+    made_here = standing.of_run(folder)
+    file = standing.ask(tmp_path, where.path, WANTED, made_here, settled=True, apart=False)
+    assert file == tmp_path / f"asked/{where.path}.json"
+    assert standing.ask(tmp_path, where.path, WANTED, made_here, settled=True, apart=True) == file
+    other = WANTED | {"settings": {"lr": 2.0}}
+    planned = standing.ask(tmp_path, where.path, other, made_here, settled=False, apart=True)
+    assert planned == tmp_path / f"planned/{where.path}.json" and json.loads(file.read_text()) == WANTED
+    assert planned.stat().st_mtime_ns > max(each.stat().st_mtime_ns for each in made_here)
+
+
+def test_a_run_stands_on_the_rows_that_its_data_have_now(tmp_path):
+    for number, (trained, there) in enumerate([("now", True), ("before", False), (None, True)]):
+        where, _ = finished(tmp_path, WANTED, f"p/b/d/m/{number}", data={"sha256": trained})
+        write_json(tmp_path / "data/d.json", {"sha256": "now"})
+        assert agreement.stands(WANTED, where, tmp_path) == there
 
 
 def test_training_refuses_words_that_are_no_longer_those_that_are_asked(tmp_path):

@@ -17,7 +17,7 @@ from tailprompt import __main__
 from tailprompt.components.resolve import documented
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import asked, blocks, config
+from tailprompt.plan import asked, blocks, config, made
 from tailprompt.plan.explain import every_setting, explain, point_at
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
@@ -185,7 +185,7 @@ def test_after_a_long_value_its_row_goes_on_in_the_next_line_in_its_columns(insi
 
 def trained(root: Path, whole: dict, point: Point, **changes) -> None:
     """Write a run.json that says what is asked now, but for changes."""
-    weights = asked.weights(whole, point.backbone, root)
+    weights = made.weights(whole, point.backbone, root)
     wanted = asked.asked(whole, point, settings(whole, point), weights, root)
     laid = {key: {**wanted[key], **new} if isinstance(new, dict) else new for key, new in changes.items()}
     write_json(root / "results" / whole["scale"] / "runs" / point.path / "run.json", {**wanted, **laid})

@@ -9,7 +9,7 @@ from scales import scale
 from tailprompt import __main__
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import agreement, asked, blocks, starts
+from tailprompt.plan import agreement, asked, blocks, made, starts
 from tailprompt.plan import settings as plan
 from tailprompt.plan.forecast import forecast
 from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
@@ -51,7 +51,7 @@ def finish(root, config, point, **changes):
     """Write the files of a run that took an hour and is what is asked, but for changes of its run.json."""
     run = root / "results/demo/runs" / point.path
     run.mkdir(parents=True)
-    weights = asked.weights(config, point.backbone)
+    weights = made.weights(config, point.backbone)
     about = asked.asked(config, point, plan.settings(config, point), weights) | changes
     for name in agreement.OUTPUTS:
         (run / name).touch()

@@ -1,14 +1,15 @@
 """The inputs and parameters of each kind of job."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scales import scale
 
+from tailprompt.data import places
 from tailprompt.errors import BadInput
-from tailprompt.plan import agreement, asked, blocks, rows, starts
+from tailprompt.files import write_json
+from tailprompt.plan import blocks, rows, standing, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 
@@ -64,16 +65,47 @@ def test_a_recipe_goes_on_from_what_ships_or_from_another():
     assert recipes.tokenizer(paper, "vit-mini") == []
 
 
-def test_a_checkpoint_stands_while_its_recipe_is_what_made_it(tmp_path):
-    demo = scale("demo")
-    folder = tmp_path / rows.made_in(demo, "bert-mini")
-    assert not recipes.stands(demo, "bert-mini", tmp_path)
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").touch()
-    about = {"recipe": recipes.part(demo, "bert-mini")}
-    (folder / "pretraining.json").write_text(json.dumps(about))
-    assert recipes.stands(demo, "bert-mini", tmp_path)
-    assert not recipes.stands(merge(demo, {"pretraining": {"bert-mini": {"lr": 1}}}), "bert-mini", tmp_path)
+def noted(config, kind, name, root):
+    """What a job makes, and the note that it leaves."""
+    for file in standing.outputs(config, kind, name, root):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    write_json(root / standing.note(config, kind, name), standing.wanted(config, kind, name, root))
+
+
+def test_a_checkpoint_of_a_chain_stands_while_those_before_it_are_asked_the_same(tmp_path):
+    made = merge(scale("paper"), {"backbones": {"t5-mini": {"recipe": "t5-mini", "path": None}}})
+    assert not standing.stands(made, "checkpoint", "t5-mini-lm", tmp_path)
+    noted(made, "checkpoint", "t5-mini-lm", tmp_path)
+    assert standing.stands(made, "checkpoint", "t5-mini-lm", tmp_path)
+    for recipe in ("t5-mini", "t5-mini-lm"):
+        other = merge(made, {"pretraining": {recipe: {"lr": 1}}})
+        assert not standing.stands(other, "checkpoint", "t5-mini-lm", tmp_path)
+    carded = merge(made, {"pretraining": {"t5-mini": {"card": {"seen": "another"}}}})
+    assert standing.stands(carded, "checkpoint", "t5-mini-lm", tmp_path)
+
+
+def test_a_corpus_that_is_no_longer_there_is_taken_to_be_as_it_was(tmp_path):
+    config = merge(scale("demo"), {"corpora": {"text": "corpus.txt"}})
+    (tmp_path / "corpus.txt").write_text("one")
+    noted(config, "vocabulary", "bert-mini", tmp_path)
+    (tmp_path / "corpus.txt").write_text("two")
+    assert not standing.stands(config, "vocabulary", "bert-mini", tmp_path)
+    (tmp_path / "corpus.txt").unlink()
+    assert standing.stands(config, "vocabulary", "bert-mini", tmp_path)
+
+
+def test_files_below_data_dir_are_a_data_sets_own_plain_or_xz(tmp_path):
+    config = merge(scale("paper"), {"data_dir": "own"})
+    name = next(key for key, row in config["datasets"].items() if "url" in str(row.get("files")))
+    row = rows.dataset_row(config, name)
+    entry = next(iter(row["files"].values()))
+    place = tmp_path / places.places(row, entry, "own")[1]
+    assert data.user_files(config, name, tmp_path) == []
+    place.parent.mkdir(parents=True)
+    place.touch()
+    assert data.user_files(config, name, tmp_path) == [str(place.relative_to(tmp_path))]
+    assert data.user_files({**config, "data_dir": None}, name, tmp_path) == []
 
 
 def test_a_recipe_is_told_the_keys_it_reads():
@@ -98,20 +130,10 @@ def test_a_run_takes_the_weights_of_its_start():
     demo = scale("demo")
     second = first(demo, "lpt")
     taken = runs.to_train(demo, second)
-    assert taken["asked"] == f"results/demo/asked/{second.path}.json"
     assert taken["images"] == "results/demo/images/digits.npy"
     assert taken["start"] == [f"results/demo/runs/{first(demo, 'lpt-phase1').path}/weights.safetensors"]
     adapted = merge(demo, {"methods": {"lpt": {"start": {"folder": "there"}}}})
     assert runs.start_weights(adapted, second) == ["there/adapter_model.safetensors"]
-
-
-def test_what_is_asked_is_written_only_where_it_is_told_to_be(tmp_path):
-    config = scale("demo")
-    point = first(config, "vpt")
-    file = tmp_path / f"results/demo/asked/{point.path}.json"
-    for write in (False, True):
-        assert not runs.stands(config, point, {"lr": 1.0}, None, write=write, root=tmp_path)
-        assert file.is_file() == write
 
 
 @pytest.mark.parametrize(
@@ -207,36 +229,6 @@ def test_folders_of_classes_are_watched_two_levels_down_but_for_those_with_brace
         str(tmp_path / name) if name else str(tmp_path) for name in ("", "train", "train/a", "train/b")
     ]
     assert data.class_folders(config, "listed") == []
-
-
-def test_a_checkpoint_of_a_chain_stands_while_those_before_it_do(tmp_path):
-    made = merge(scale("paper"), {"backbones": {"t5-mini": {"recipe": "t5-mini", "path": None}}})
-    for recipe in ("t5-mini", "t5-mini-lm"):
-        folder = tmp_path / rows.made_in(made, recipe)
-        folder.mkdir(parents=True)
-        (folder / "model.safetensors").touch()
-        (folder / "pretraining.json").write_text(json.dumps({"recipe": recipes.part(made, recipe)}))
-    assert recipes.stands(made, "t5-mini-lm", tmp_path)
-    before = merge(made, {"pretraining": {"t5-mini": {"lr": 1}}})
-    assert not recipes.stands(before, "t5-mini-lm", tmp_path)
-    shipped = merge(before, {"backbones": {"t5-mini": {"path": "a/folder"}}})
-    assert recipes.stands(shipped, "t5-mini-lm", tmp_path)  # then no recipe of ours made what it starts from
-
-
-def test_a_run_that_is_what_is_asked_stands_and_the_file_says_no_more(tmp_path):
-    config = scale("demo")
-    point = first(config, "vpt")
-    folder = tmp_path / f"results/demo/runs/{point.path}"
-    folder.mkdir(parents=True)
-    for name in agreement.OUTPUTS:
-        (folder / name).touch()
-    wanted = asked.asked(config, point, {"lr": 1.0}, None, tmp_path)
-    (folder / "run.json").write_text(json.dumps(wanted))
-    assert runs.stands(config, point, {"lr": 1.0}, None, write=True, root=tmp_path)
-    file = tmp_path / f"results/demo/asked/{point.path}.json"
-    assert json.loads(file.read_text("utf-8")) == wanted
-    assert not runs.stands(config, point, {"lr": 2.0}, None, write=True, root=tmp_path)
-    assert json.loads(file.read_text("utf-8")).keys() == {*wanted, "replaces"}
 
 
 def test_printed_numbers_go_to_a_figure_that_draws_them_and_to_no_other():

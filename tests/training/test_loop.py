@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from tailprompt.errors import BadInput
 from tailprompt.inputs.texts import UNLABELLED, Examples
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 from tailprompt.training.batches import cut, epoch_batches, of_outputs, predict, sampled, sizes
 from tailprompt.training.loop import Batches, Part, Schedule, accumulate, fit, learner_of, tired
 from tailprompt.training.losses import LOSSES
@@ -94,8 +94,9 @@ SCHEDULE = {
 
 
 @pytest.fixture(autouse=True)
-def saved_at_each_evaluation(monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+def saved_at_each_step(monkeypatch):
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
 
 
 def batches(sampler=shuffled, *, train=None):
@@ -174,7 +175,8 @@ def trained(tmp_path_factory):
     state, fresh = tmp_path_factory.mktemp("run") / "state.pt", model()
     run(fresh, epochs=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "SAVE_SECONDS", 0.0)
+        patch.setattr(stopping, "SAVE_SECONDS", 0.0)
+        patch.setattr(stopping, "SHARE", float("inf"))
         run(model(), state=state, key="one", epochs=1)
     return state.read_bytes(), weights(fresh)
 
@@ -287,7 +289,7 @@ def test_the_first_step_of_several_that_are_not_finite_is_named_and_nothing_of_i
     on, state = batches(), tmp_path / "state.pt"
     with pytest.raises(BadInput, match=f"stopped at step 5: the loss is inf .*: {', '.join(on.names(4))};"):
         run(model(), loss=broken, on=on, state=state)
-    assert torch.load(state)["progress"]["step"] == 3  # of the evaluation before
+    assert torch.load(state)["progress"]["step"] == 4
 
 
 def test_gradient_that_is_not_finite_names_its_tensor():
@@ -338,7 +340,8 @@ def test_a_tensor_that_an_update_before_an_evaluation_breaks_is_named_and_not_ke
 
     with pytest.raises(BadInput, match=f"stopped at step {step}: out.bias is not finite; lower lr"):
         run(net, optimizer=breaking, epochs=epochs, select=select, state=tmp_path / "state.pt")
-    assert not [*tmp_path.iterdir()]
+    kept = [torch.load(file)["progress"]["step"] for file in tmp_path.iterdir()]
+    assert kept == ([step - 1] if step > 1 else [])
 
 
 @pytest.mark.parametrize("epochs", [1e300, float("inf"), float("nan"), 1e9 / 7])

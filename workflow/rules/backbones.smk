@@ -13,7 +13,7 @@ localrules:
 
 rule backbone:
     input:
-        of(recipes.backbone_files, "backbone"),
+        unpack(inputs_of("backbones", "backbone")),
     output:
         "results/{scale}/backbones/{backbone}.json",
     log:
@@ -23,9 +23,11 @@ rule backbone:
         "../../envs/torch.yaml"
     params:
         row=told(rows.backbone_row, "backbone"),
+        note=noted("backbones", "backbone"),
     shell:
-        "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {params.row:q} --out {output:q}"
+        "python -m tailprompt.backbones --name {wildcards.backbone:q} --row {input.asked:q} --out {output:q}"
         " > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule backbones:
@@ -35,7 +37,7 @@ rule backbones:
 
 rule vocabulary:
     input:
-        corpus=ancient(of(recipes.corpus, "recipe")),
+        unpack(inputs_of("vocabulary", "recipe")),
     output:
         tokenizer="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer.json",
         config="results/{scale}/pretraining/{recipe}/vocabulary/tokenizer_config.json",
@@ -44,16 +46,17 @@ rule vocabulary:
     conda:
         "../../envs/torch.yaml"
     params:
-        recipe=told(recipes.part, "recipe", keys=("vocabulary", "scripts", "held_out", "positions")),
+        recipe=told(recipes.part, "recipe", keys=recipes.LEARNED),
+        note=noted("vocabulary", "recipe"),
     shell:
-        "python -m tailprompt.vocabulary --recipe {params.recipe:q} --corpus {input.corpus:q}"
+        "python -m tailprompt.vocabulary --recipe {input.asked:q} --corpus {input.corpus:q}"
         " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule pack:
     input:
-        data=ancient(of(recipes.corpus, "recipe")),
-        tokenizer=of(recipes.tokenizer, "recipe"),
+        unpack(inputs_of("packed", "recipe")),
     output:
         directory("results/{scale}/pretraining/{recipe}/packed"),
     log:
@@ -61,16 +64,18 @@ rule pack:
     conda:
         "../../envs/torch.yaml"
     params:
-        recipe=told(recipes.part, "recipe", keys=("scripts", "held_out", "length", "pixels")),
+        recipe=told(recipes.part, "recipe", keys=recipes.PACKED),
         tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
+        note=noted("packed", "recipe"),
     shell:
-        "python -m tailprompt.pack --recipe {params.recipe:q} --data {input.data:q} {params.tokenizer}"
+        "python -m tailprompt.pack --recipe {input.asked:q} --data {input.data:q} {params.tokenizer}"
         " --out {output:q} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule pretrain:
     input:
-        unpack(recipe_inputs),
+        unpack(inputs_of("checkpoint", "recipe")),
     output:
         model="results/{scale}/pretraining/{recipe}/model.safetensors",
         config="results/{scale}/pretraining/{recipe}/config.json",
@@ -93,10 +98,12 @@ rule pretrain:
         recipe=told(recipes.part, "recipe"),
         tokenizer=lambda wildcards, input: folder_option("--tokenizer", input.tokenizer),
         start=lambda wildcards, input: folder_option("--start", input.start),
+        note=noted("checkpoint", "recipe"),
     shell:
-        "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {params.recipe:q}"
+        "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {input.asked:q}"
         " --packed {input.packed:q} {params.tokenizer} {params.start} --out $(dirname {output.model:q})"
         " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule card:

@@ -10,11 +10,14 @@ from snakemake.settings.types import DeploymentMethod
 from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
-from tailprompt.plan import asked, blocks, points, rows
+from tailprompt.files import whole
+from tailprompt.plan import agreement, asked, blocks, held, made, points, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
+from tailprompt.plan.reasons import last_words
 from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_norms, check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
@@ -30,7 +33,7 @@ with refused_as(SystemExit):
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 BACKBONES = sorted({point.backbone for point in POINTS})
-weights = cache(lambda backbone: asked.weights(config, backbone))
+weights = cache(lambda backbone: made.weights(config, backbone))
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -44,9 +47,11 @@ brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_meth
 path = "" if brought else f"{Path(sys.executable).parent}:"
 # On this machine training jobs are forked from a process that has imported torch (tailprompt.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
+# `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(
     f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
+    'note() {{ mkdir -p "$(dirname "$2")" && cp "$1" "$2"; }}; '
 )
 
 
@@ -90,9 +95,13 @@ def shown_by(what, function, then=lambda value: value, **options):
     return lambda wildcards: then(function(block(wildcards), **options))
 
 
-def recipe_inputs(wildcards):
-    """The inputs of pre-training. A newer input does not retrain a checkpoint of the present recipe."""
-    return unless(recipes.stands(config, wildcards.recipe), recipes.to_pretrain(config, wildcards.recipe))
+def told_in(name, text):
+    """Write what a job is told where it reads it, and return it for Snakemake to compare."""
+    file = Path("results", SCALE, "told", f"{name}.json")
+    if not workflow.dryrun and not (file.is_file() and file.read_text("utf-8") == text):
+        with whole(file) as temporary:
+            temporary.write_text(text, "utf-8")
+    return text
 
 
 def unless(settled, files):

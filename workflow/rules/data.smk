@@ -11,8 +11,7 @@ localrules:
 # Source files are no input: a changed comment must not decode a large data set again, which takes hours.
 rule decode:
     input:
-        files=of(data.user_files, "dataset"),
-        folders=of(data.class_folders, "dataset"),
+        unpack(inputs_of("images", "dataset")),
     output:
         images="results/{scale}/images/{dataset}.npy",
         listing="results/{scale}/images/{dataset}.parquet",
@@ -29,15 +28,17 @@ rule decode:
         row=told(data.row_to_decode, "dataset"),
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),
+        note=noted("images", "dataset"),
     shell:
-        "python -m tailprompt.decode --dataset {params.row:q} --data-dir {params.folder:q}"
+        "python -m tailprompt.decode --dataset {input.asked:q} --data-dir {params.folder:q}"
         " --raw {params.raw:q} --out {output.images:q} --threads {threads} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 # Pseudo-labels are made from the model's probabilities in `prepare`, so other thresholds annotate nothing again.
 rule annotate:
     input:
-        corpus=ancient(of(data.corpus, "dataset")),
+        unpack(inputs_of("annotated", "dataset")),
     output:
         "results/{scale}/annotated/{dataset}.parquet",
     log:
@@ -54,18 +55,16 @@ rule annotate:
     params:
         row=told(data.row_to_annotate, "dataset"),
         raw=of(data.raw_folder, "dataset"),
+        note=noted("annotated", "dataset"),
     shell:
-        "python -m tailprompt.annotate --dataset {params.row:q} --data-dir null --raw {params.raw:q}"
+        "python -m tailprompt.annotate --dataset {input.asked:q} --data-dir null --raw {params.raw:q}"
         " --out {output:q} --device {resources.device} --slots {resources.slots} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule prepare:
     input:
-        verbalizer=of(data.verbalizer, "dataset"),
-        files=of(data.user_files, "dataset"),
-        listing=of(data.listing, "dataset"),
-        learned=of(data.learned, "dataset"),
-        parts=of(data.parts, "dataset"),
+        unpack(inputs_of("data", "dataset")),
         source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
@@ -76,15 +75,20 @@ rule prepare:
     conda:
         "../../envs/tables.yaml"
     params:
-        row=told(data.row_to_prepare, "dataset", shown=SHOWN),
+        row=lambda wildcards: told_in(
+            f"data/{wildcards.dataset}", told(data.row_to_prepare, "dataset", shown=SHOWN)(wildcards)
+        ),
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),
         listing=lambda wildcards, input: option("--listing", input.listing),
         learned=lambda wildcards, input: option("--learned", input.learned),
         parts=lambda wildcards, input: options("--parts", input.parts),
+        note=noted("data", "dataset"),
     shell:
-        "python -m tailprompt.prepare --dataset {params.row:q} --data-dir {params.folder:q} --raw {params.raw:q}"
-        " {params.listing} {params.learned} {params.parts} --out {output.table:q} > {log:q} 2>&1"
+        "python -m tailprompt.prepare --dataset results/{wildcards.scale}/told/data/{wildcards.dataset:q}.json"
+        " --data-dir {params.folder:q} --raw {params.raw:q} {params.listing} {params.learned} {params.parts}"
+        " --out {output.table:q} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule fetch:

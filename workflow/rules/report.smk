@@ -1,8 +1,15 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 
+# Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
+localrules:
+    tabulate,
+    draw,
+
+
 rule tabulate:
     input:
+        asked=shown_asked("tables", "tex", "md", "csv", "html"),
         runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
         data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),
@@ -24,13 +31,16 @@ rule tabulate:
         "../../envs/tables.yaml"
     params:
         spec=shown_by("tables", as_json),
+        note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule draw:
     input:
+        asked=shown_asked("figures", "pdf", "png"),
         runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
         reported=shown_by("figures", shown.drawn_beside),
@@ -50,9 +60,11 @@ rule draw:
         "../../envs/tables.yaml"
     params:
         spec=shown_by("figures", as_json),
+        note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {params.spec:q}"
+        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule tables:

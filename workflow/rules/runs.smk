@@ -1,6 +1,10 @@
 """A point -> its trained tensors and predictions; all scores of a scale in one table."""
 
 
+localrules:
+    scores,
+
+
 rule train:
     input:
         unpack(run_inputs),

@@ -1,18 +1,98 @@
-"""Which runs are what is asked, and stand. There are no rules here."""
+"""Which runs, data and backbones are what is asked, and stand. There are no rules here."""
+
+RESULTS = Path("results", SCALE)
+LOCKS = Path(".snakemake", "locks")
+rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
+
+
+@cache
+def apart():
+    """Whether no job of this process trains: in a dry run, or while another Snakemake works here.
+
+    What is asked is then written where the jobs of the other do not read it.
+    """
+    runs = workflow.executor_plugin is not None and not workflow.dryrun
+    return not workflow.is_main_process or not runs or any(LOCKS.glob("*.lock"))
+
+
+@cache
+@refused_as(SystemExit)  # an input function's own error would pass for nothing to be done
+def run_asked(point):
+    """The file that says what a run is asked, and whether the run is that.
+
+    A run that no table takes can be requested by its path.
+    """
+    settings = SETTINGS.get(point) or check_settings(config, [point])[point]
+    wanted = asked.asked(config, point, settings, weights(point.backbone))
+    first = start_of(config, point)
+    settled = (not first or stands(first)) and rows_stand(point.dataset)
+    settled = settled and agreement.stands(wanted, point, RESULTS)
+    made = standing.of_run(RESULTS / "runs" / point.path)
+    return ask(point.path, wanted, made, settled=settled), settled
+
+
+def stands(point):
+    """Whether a run is what is asked."""
+    return run_asked(point)[1]
+
+
+def ask(name, wanted, made, *, settled):
+    """The file that says what is asked of a job. The main process alone writes it."""
+    if not workflow.is_main_process:
+        return f"{RESULTS}/asked/{name}.json"
+    return str(standing.ask(RESULTS, name, wanted, made, settled=settled, apart=apart()))
 
 
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     point = points.Point.at(wildcards.point)
+    file, settled = run_asked(point)
     files = runs.to_train(config, point)
-    return unless(stands(point), files | {"start": kept(files["start"])})
+    return unless(settled, files | {"asked": file, "start": kept(files["start"])})
+
+
+def inputs_of(kind, of):
+    """wildcards -> the inputs of a job that makes data or a backbone, which the wildcard `of` names.
+
+    Newer inputs make nothing again of what is as it is asked. What another job made, and folders, whose
+    content nobody reads beforehand, do.
+    """
+
+    def files(wildcards):
+        asked, settled = kind_asked(kind, getattr(wildcards, of))
+        taken = standing.KINDS[kind].takes(config, getattr(wildcards, of))
+        others = {name: taken.pop(name) for name in ("folders", "listing", "parts") if name in taken}
+        return unless(settled, taken | {"asked": asked}) | others
+
+    return files
 
 
 @cache
-def stands(point):
-    """Whether a run is what is asked. A run that no table takes can be requested by its path."""
-    settings = SETTINGS.get(point) or check_settings(config, [point])[point]
-    return runs.stands(config, point, settings, weights(point.backbone), write=workflow.is_main_process)
+@refused_as(SystemExit)
+def kind_asked(kind, name):
+    """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
+    settled = standing.stands(config, kind, name)
+    wanted, made = standing.wanted(config, kind, name), standing.outputs(config, kind, name)
+    return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
+
+
+def shown_asked(what, *endings):
+    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
+
+    def file(wildcards):
+        kind, name = f"{what}/{wildcards.paper}", wildcards.name
+        wanted = made.read_back({"spec": shown.block(SHOWN, what, wildcards.paper, name)})
+        files = [RESULTS / kind / f"{name}.{ending}" for ending in endings]
+        settled = standing.same(files, wanted, Path(standing.note(config, kind, name)))
+        asked = ask(f"{kind}/{name}", wanted, files, settled=settled)
+        return ancient(asked) if settled else asked
+
+    return file
+
+
+def noted(kind, of):
+    """wildcards -> where a job leaves a copy of what it was asked."""
+    return lambda wildcards: standing.note(config, kind, getattr(wildcards, of))
 
 
 def predictions(point):
@@ -28,10 +108,17 @@ def all_predictions(_):
 def kept(files):
     """Files of runs. A run that stands is no job, whatever Snakemake remembers of it, unless jobs are forced."""
     forced = workflow.dag_settings.forceall or workflow.dag_settings.forcerun
-    return [before_update(file) if file in STANDING and not forced else file for file in files]
+    return [before_update(file) if file in standing_files() and not forced else file for file in files]
 
 
-with refused_as(SystemExit):  # an input function's own error would pass for nothing to be done
-    STANDING = {file for point in POINTS if stands(point) for file in runs.taken(SCALE, point)}
-    for point in runs.requested(config, sys.argv):
-        stands(point)  # what it is asked must be written before Snakemake looks what is there
+def forget_finished():
+    """Give up what is kept of finished runs, for a command that forces jobs."""
+    for point in POINTS:
+        held.forget(Path("results", SCALE, "runs", point.path))
+
+
+@cache
+def standing_files():
+    """The files that other jobs take of runs that stand."""
+    asked_for = runs.requested(config, workflow.dag_settings.targets)
+    return {file for point in {*POINTS, *asked_for} if stands(point) for file in runs.taken(SCALE, point)}

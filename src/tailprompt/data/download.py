@@ -16,12 +16,13 @@ from pathlib import Path
 
 import requests
 from filelock import FileLock
-from tqdm import tqdm
 
 from tailprompt import files
 from tailprompt.data import archives
+from tailprompt.data.places import file_name, places
 from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
+from tailprompt.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
 GIVE_UP = {400, 401, 403, 404, 405, 410}  # status codes that a second attempt will not change
@@ -39,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         required=True,
-        metavar="JSON",
+        metavar="JSON|FILE",
         help="its row of config/datasets.yaml as JSON, with its name and cut: "
         '{"name": "sst2", "language": "en", ..., "cut": {"shots": 16}}',
     )
@@ -80,12 +81,6 @@ def stated(row: dict) -> dict[str, dict]:
     return given
 
 
-def file_name(entry: dict) -> str:
-    """The name of a file in a folder."""
-    address = entry.get("member") or entry.get("url") or entry.get("path", "")
-    return entry.get("name") or address.rpartition("/")[2]
-
-
 def found(
     row: dict, *, data_dir: Path | None, raw: Path, lock: Path
 ) -> tuple[dict[str, Path], dict[str, str]]:
@@ -112,19 +107,15 @@ def content_digest(path: Path) -> str:
 
 def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
     """The file on this machine: at its own path, or in the user's folder, plain or .xz."""
-    if "path" in entry:
-        places = [Path(entry["path"])]
-    elif data_dir and not Path(data_dir).is_dir():
+    if "path" not in entry and data_dir and not Path(data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
-    elif data_dir:
-        place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
-        places = [place, place.with_name(place.name + ".xz")]
-    else:
+    around = places(row, entry, data_dir)
+    if not around:
         return None
-    for place in places:
+    for place in around:
         if place.is_file():
             return place
-    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, places))}" + advice(row, entry))
+    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, around))}" + advice(row, entry))
 
 
 def advice(row: dict, entry: dict) -> str:
@@ -225,14 +216,16 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
     """Write the body from byte `start` on, with a progress bar, and check its length."""
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length else None
+    files.check_room(part, int(length or 0), "the download")
     with (
+        files.writing(part, part),
         open(part, "r+b" if start else "wb") as file,
-        tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=None) as bar,
+        shown(name, total=total, done=start, unit="byte") as show,
     ):
         file.seek(start)
         for chunk in answer.iter_content(1 << 16):
             file.write(chunk)
-            bar.update(len(chunk))
+            show(file.tell())
     if total and part.stat().st_size < total:
         raise EOFError(f"it ended after {part.stat().st_size} of {total} bytes")
 

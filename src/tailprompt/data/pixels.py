@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from tailprompt.data import listings, pictures
 from tailprompt.errors import BadInput, few
+from tailprompt.progress import shown
 
 TOGETHER = 4096  # images queued for the threads at a time
 
@@ -40,11 +40,11 @@ def filled(
     work, done = partial(place, pixels, contents, options), []
     with (
         ThreadPoolExecutor(threads) as pool,
-        tqdm(desc=name, total=len(contents), unit=" images", mininterval=2) as bar,
+        shown(name, total=len(contents), unit="image") as show,
     ):
         for start in range(0, len(contents), TOGETHER):
             done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
-            bar.update(len(done) - bar.n)
+            show(len(done))
     return done
 
 

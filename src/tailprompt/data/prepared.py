@@ -12,6 +12,7 @@ import pandas as pd
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
+from tailprompt.files import read_json, sha256
 
 SPLITS = ("train", "dev", "test")
 
@@ -51,3 +52,14 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     if missing:
         raise BadInput(f"{verbalizer}: no word for {known(missing)}; every class needs a row label,words")
     return {name: words[name] for name in classes}
+
+
+def check_rows(path: Path) -> None:
+    """Raise BadInput if a prepared data set is not the one that its report has the digest of."""
+    report = path.with_suffix(".json")
+    digest = read_json(report).get("sha256") if report.is_file() else None
+    if digest and sha256(path) != digest:
+        raise BadInput(
+            f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
+            "both, and snakemake prepares them again"
+        )

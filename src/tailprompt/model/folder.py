@@ -31,12 +31,12 @@ FILES = [
 OWN = {"deberta": ["vocab.json"], "deberta-v2": ["spm.model"]}  # of a family, beside them
 
 
-def names_of(family: str) -> list[str]:
-    """The files that a backbone of a family may have; model-*.safetensors are those of its parts."""
+def names_of(family: str = "") -> list[str]:
+    """The files that a backbone of a family may have (by default one without files of its own)."""
     return [*FILES, *OWN.get(family, [])]
 
 
-def files_in(folder: Path, family: str) -> list[Path]:
+def files_in(folder: Path, family: str = "") -> list[Path]:
     """The files that a backbone of a family has in its folder, sorted."""
     return sorted(file for name in names_of(family) for file in folder.glob(name) if file.is_file())
 

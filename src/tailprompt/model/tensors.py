@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tailprompt.errors import BadInput
-from tailprompt.files import whole
+from tailprompt.files import room, whole
 
 
 def write_tensors(
@@ -22,4 +22,6 @@ def write_tensors(
         try:
             save_file(tensors, temporary, metadata)
         except SafetensorError as error:
-            raise BadInput(f"{path} cannot be written ({error})") from None
+            size = sum(tensor.nbytes for tensor in tensors.values())
+            reason = f"{error}; it takes {size:,} bytes, and {room(path):,} are free"
+            raise BadInput(f"{path} cannot be written ({reason})") from None

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, reading
+from tailprompt.files import read_json, reading, sha256
 from tailprompt.model import adapter
 from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
@@ -106,6 +106,7 @@ def load_trained(
         return
     with reading(path):
         weights = load_file(path)
+    check_digest(run, path)
     weights.pop("class_vectors", None)
     if getattr(model.body, "prefix", None) is not None:
         model.body.prefix.fold()  # it goes on from keys and values
@@ -123,6 +124,14 @@ def load_trained(
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
+
+
+def check_digest(run: Path, path: Path) -> None:
+    """Raise BadInput if the weights of a run are not those that its run.json has the digest of."""
+    record = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+    digest = record.get("weights_sha256")
+    if digest and digest != sha256(path):
+        raise BadInput(f"{path} is not what its run wrote (SHA-256); it was damaged; train it again")
 
 
 def tuner_of(name: str, model: Model) -> str:

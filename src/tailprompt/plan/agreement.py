@@ -17,20 +17,20 @@ from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, ru
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
+CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
 def stands(wanted: dict, point: Point, results: Path) -> bool:
     """Whether a run is complete in `results` and its run.json agrees with what is asked.
 
-    A run that began from another run stands only if that run has not been trained again since.
+    A run stands only on the rows that its data set has now, and on the weights of the run that it began from.
     """
     folder = run_folder(results, point)
     record = tolerant(folder / "run.json")
-    if record is None or not complete(folder):
+    if record is None or not complete(folder) or differing(record, wanted):
         return False
-    first = (wanted["start"] or {}).get("run")
-    return not differing(record, wanted) and (first is None or same_start(record, results, first))
+    return same_rows(record, report_file(results, point.dataset)) and same_start(record, results, wanted)
 
 
 def complete(folder: Path) -> bool:
@@ -38,8 +38,24 @@ def complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in (CARRIED if brought(folder) else OUTPUTS))
 
 
-def same_start(record: dict, results: Path, start: str) -> bool:
-    """Whether a run began from the weights that its start (its path) has now, here or in a bundle."""
+def same_rows(record: dict, report: Path) -> bool:
+    """Whether a run was trained on the data that a report is of; True without their digest."""
+    trained = record["data"].get("sha256") if isinstance(record.get("data"), dict) else None
+    present = reported(report, report.stat().st_mtime_ns) if report.is_file() else None
+    return not (trained and present) or trained == present
+
+
+@cache
+def reported(report: Path, _time: int) -> str | None:
+    """The digest of a data set in its report, which is read once for all runs."""
+    return (tolerant(report) or {}).get("sha256")
+
+
+def same_start(record: dict, results: Path, wanted: dict) -> bool:
+    """Whether a run began from the weights that its start has now, here or in a bundle; True without one."""
+    start = (wanted.get("start") or {}).get("run")
+    if start is None:
+        return True
     folders = [root / "runs" / start for root in (results, results / BUNDLED)]
     present = [(tolerant(folder / "run.json") or {}).get("weights_sha256") for folder in folders]
     return record.get("start_sha256") in [digest for digest in present if digest]
@@ -64,6 +80,26 @@ def differing(record: dict, wanted: dict) -> list[str]:
 def holds(has: list | bool | None, wanted: list | bool) -> bool:
     """Whether a run has the features of all classes that are asked for, or all vectors."""
     return set(wanted) <= set(has or []) if isinstance(wanted, list) else has == wanted
+
+
+def check_intact(folder: Path, record: dict) -> None:
+    """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
+
+    Runs of older versions have no such digests, and a bundle holds predictions in another form.
+    """
+    digests = {} if brought(folder) else record.get("files", {})
+    for name, digest in digests.items():
+        file = folder / name
+        if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
+            raise BadInput(damaged(file, folder))
+
+
+def damaged(file: Path, folder: Path) -> str:
+    """The sentence for a file that is not what a run wrote."""
+    return (
+        f"{file} is not what its run wrote (SHA-256); it was damaged or edited. To train the run again: "
+        f"tailprompt retrain {shlex.quote('/'.join(folder.absolute().parts[-5:]))}"
+    )
 
 
 def tolerant(file: Path) -> dict | None:
@@ -109,29 +145,26 @@ def check(folder: Path, record: dict) -> None:
                 f"{folder} is not what {file} asks (it differs in {', '.join(wrong)}); run snakemake again, "
                 "which trains it anew"
             )
+        if not same_start(record, results_of(folder), wanted):
+            raise BadInput(
+                f"{folder} began from {wanted['start']['run']}, which has other weights now; run snakemake "
+                "again, which trains it anew"
+            )
     if not of_data(record, folder):
-        others, command = outdated(folder)
+        others = outdated(folder)
         also = f", and so were {others} other runs" if others > 1 else ", and so was another run" * others
         raise BadInput(
-            f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; to train "
-            f"{'them' if others else 'it'} again: {command}; or give the changed data set a name of its own"
+            f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; run snakemake "
+            f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
         )
 
 
-def outdated(folder: Path) -> tuple[int, str]:
-    """How many other runs were trained on former data of the run's data set, and a command removing all."""
+def outdated(folder: Path) -> int:
+    """How many other runs were trained on former data of the run's data set."""
     results, dataset = results_of(folder), folder.absolute().parts[-3]
-    near = results.relative_to(Path.cwd()) if results.is_relative_to(Path.cwd()) else results
-    number, gone = 0, []
-    for root in (near / "runs", near / BUNDLED / "runs"):
-        runs = [path.parent for path in sorted(root.glob(f"*/*/{escape(dataset)}/*/*/run.json"))]
-        stale = [run for run in runs if not of_data(tolerant(run / "run.json") or {}, run)]
-        number += len(stale)
-        if len(stale) == len(runs) > 1:
-            gone.append(f"{shlex.quote(str(root))}/*/*/{shlex.quote(dataset)}")
-        else:
-            gone += [shlex.quote(str(run)) for run in stale]
-    return number - 1, f"rm -r {' '.join(gone)}"
+    roots = (results / "runs", results / BUNDLED / "runs")
+    runs = [path.parent for root in roots for path in root.glob(f"*/*/{escape(dataset)}/*/*/run.json")]
+    return sum(not of_data(tolerant(run / "run.json") or {}, run) for run in runs) - 1
 
 
 def of_data(record: dict, folder: Path) -> bool:

@@ -15,7 +15,7 @@ from tailprompt.components.declare import settings_of
 from tailprompt.components.resolve import documented, parts, read_by, readers
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json
-from tailprompt.plan import asked
+from tailprompt.plan import asked, made
 from tailprompt.plan.agreement import differing, same_start
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
@@ -114,7 +114,7 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     if not (folder / "run.json").is_file():
         return [*unplanned, f"{folder} is not there yet."]
     record = read_json(folder / "run.json", "settings")
-    weights = asked.weights(config, point.backbone, root)
+    weights = made.weights(config, point.backbone, root)
     wanted = asked.asked(config, point, settings(config, point), weights, root)
     return [*unplanned, *differences(record, wanted, folder, results)]
 
@@ -128,8 +128,8 @@ def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list
     if rows:
         table = [line for row in aligned([("", "then", "now"), *rows], widest=SHORT) for line in row]
         return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
-    first = (wanted["start"] or {}).get("run")
-    if first and not same_start(record, results, first):
+    if not same_start(record, results, wanted):
+        first = wanted["start"]["run"]
         return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
     return [f"{folder} was trained with these settings{computed(record)}."]
 

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+from tailprompt.data.places import file_name
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks
+from tailprompt.plan import agreement, asked, blocks, made
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
@@ -22,7 +23,7 @@ from tailprompt.plan.settings import settings
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
-    weights = cache(lambda backbone: asked.weights(config, backbone, root))
+    weights = cache(lambda backbone: made.weights(config, backbone, root))
     took = {point: finished(config, point, weights, root) for point in points}
     done = {point: seconds for point, seconds in took.items() if seconds is not None}
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
@@ -59,7 +60,7 @@ def count(number: int, thing: str) -> str:
 def finished(config: dict, point: Point, weights: Callable[[str], dict | None], root: Path) -> float | None:
     """The seconds that a run took, or None if it is not finished or not what is asked now.
 
-    weights: a backbone's name -> what `asked.weights` returns.
+    weights: a backbone's name -> what `made.weights` returns.
     """
     results = root / "results" / config["scale"]
     folder = run_folder(results, point)
@@ -153,8 +154,6 @@ def unpacked(config: dict, datasets: list[str]) -> list[str]:
 
 def absent(config: dict, datasets: list[str], root: Path) -> list[str]:
     """The files and folders that data_dir lacks, of data sets that are not prepared."""
-    from tailprompt.data.download import file_name
-
     if not config.get("data_dir"):
         return []
     results, lacking = root / "results" / config["scale"], []

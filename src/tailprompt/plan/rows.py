@@ -150,6 +150,12 @@ def has_tags(row: dict) -> bool:
     return row.get("loader") in ("tags", "roles")
 
 
+def tested_by(config: dict, dataset: str) -> list[str]:
+    """The data set whose runs a data set of tags tests, and which numbers its types; none for others."""
+    row = dataset_row(config, dataset)
+    return [row["trained_on"]] if "trained_on" in row and has_tags(row) else []
+
+
 def has_passages(row: dict) -> bool:
     """Whether the answers of a data set are pieces of its second texts."""
     return row.get("loader") == "squad"

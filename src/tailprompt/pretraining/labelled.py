@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Int, UInt8
-from tqdm import tqdm
 
 from tailprompt.data.listings import CONTENT, folder_rows, others, skipped, table
 from tailprompt.data.pictures import decoded
 from tailprompt.errors import BadInput, few
+from tailprompt.progress import say, shown
 
 Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
 
@@ -36,11 +36,13 @@ def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split],
     for split, listed in listings.items():
         pixels = np.zeros((len(listed), size, size, 3), np.uint8)
         rows = zip(listed["id"], listed[CONTENT], strict=True)
-        for number, (name, content) in enumerate(tqdm(rows, desc=split, unit=" images", mininterval=2)):
-            try:
-                pixels[number], _ = decoded(content, size)
-            except Exception as error:  # each image format raises its own exceptions
-                wrong.append(f"{name} ({error})")
+        with shown(split, total=len(listed), unit="image") as show:
+            for number, (name, content) in enumerate(rows):
+                try:
+                    pixels[number], _ = decoded(content, size)
+                except Exception as error:  # each image format raises its own exceptions
+                    wrong.append(f"{name} ({error})")
+                show(number + 1)
         splits[split] = (pixels, listed["label"].to_numpy())
     if wrong:
         raise BadInput(f"{folder}: {len(wrong)} images cannot be decoded: {few(wrong)}")
@@ -56,7 +58,7 @@ def classes(folder: Path, held_out: float) -> dict[str, pd.DataFrame]:
             f"{folder}: neither train.parquet nor a folder of images for each class is there"
         ) from None
     if passed := skipped(folder, listed[CONTENT]):
-        tqdm.write(f"{folder}: {others(passed)}")
+        say(f"{folder}: {others(passed)}")
     names = {name: c for c, name in enumerate(sorted(set(listed["label"])))}
     listed["label"] = listed["label"].map(names).astype("int64")
     out = listed[CONTENT].map(

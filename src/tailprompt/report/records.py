@@ -13,7 +13,7 @@ import pandas as pd
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, read_parquet
 from tailprompt.plan import agreement
-from tailprompt.plan.places import report_file, run_folder
+from tailprompt.plan.places import report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS
@@ -41,6 +41,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     for folder, one in zip(frame.folder, kept, strict=True):
         if one is not None:
             agreement.check(folder, one)
+            agreement.check_intact(folder, one)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 
@@ -186,10 +187,19 @@ def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
 
 
 def mixtures(frame: pd.DataFrame) -> list[str]:
-    """A sentence for each difference between the runs in source code, package versions or device."""
-    kept = list(frame[frame.there].record)
-    sentences = []
-    for key, name in (("sources", "versions of the source code"), ("versions", "sets of package versions")):
+    """A sentence for each difference between the runs that is no difference of methods, data sets or seeds.
+
+    All runs, and those that they start from, have one source code, set of packages, device and number of
+    threads. The seeds of a cell are asked the same in all else and read the same data.
+    """
+    runs = frame[frame.there]
+    kept = [*runs.record, *starts(runs)]
+    sentences = unlike(runs)
+    for key, name in (
+        ("sources", "versions of the source code"),
+        ("versions", "sets of package versions"),
+        ("threads", "numbers of CPU threads"),
+    ):
         kinds = Counter(json.dumps(run.get(key), sort_keys=True) for run in kept)
         if len(kinds) > 1:
             counts = ", ".join(str(count) for count in sorted(kinds.values(), reverse=True))
@@ -201,3 +211,32 @@ def mixtures(frame: pd.DataFrame) -> list[str]:
         counts = ", ".join(f"{device} {count}" for device, count in sorted(devices.items()))
         sentences.append(f"These runs mix devices: {counts}.")
     return sentences
+
+
+SAME = ("settings", "backbone", "weights", "verbalizer", "data", "computed_in")  # for all seeds of a cell
+
+
+def unlike(runs: pd.DataFrame) -> list[str]:
+    """A sentence for each cell whose seeds were not asked the same, or not trained on the same data."""
+    found = []
+    for _, cell in runs.groupby([runs.folder.map(lambda folder: folder.parent.as_posix())], sort=False):
+        records = [{key: record.get(key) for key in SAME} for record in cell.record]
+        keys = {key for record in records for key in agreement.differing(record, records[0])}
+        if keys:
+            what = ", ".join(sorted(keys))
+            found.append(f"The seeds of {cell.method.iloc[0]} on {cell.dataset.iloc[0]} differ in {what}.")
+    return found
+
+
+def starts(runs: pd.DataFrame) -> list[dict]:
+    """What run.json says of each run that these runs build on and that is there."""
+    found, waiting = {}, list(zip(runs.folder, runs.record, strict=True))
+    while waiting:
+        folder, about = waiting.pop()
+        path = (about.get("start") or {}).get("run")
+        if path and path not in found:
+            first = run_folder(results_of(folder), Point.at(path))
+            if (of_first := record(first)) is not None:
+                found[path] = of_first
+                waiting.append((first, of_first))
+    return list(found.values())

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
+
+from tailprompt.progress import say
 
 Work = Callable[[Sequence[Tensor]], Tensor]  # tensors on the GPU -> a tensor there
 
@@ -59,7 +60,7 @@ class Graphs:
             draws.graphsafe_set_state(before)  # the other one would go on waiting for a capture to end
             self.forget()
             self.captures, first = False, str(error).partition("\n")[0]
-            tqdm.write(f"not captured as a CUDA graph, which would be faster: {first}")
+            say(f"not captured as a CUDA graph, which would be faster: {first}")
         else:
             self.kept[key] = inputs, graph, output
 

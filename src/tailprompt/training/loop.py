@@ -8,7 +8,6 @@ as a CUDA graph when its shapes come again.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,19 +19,20 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from tqdm import tqdm
 
 from tailprompt.errors import BadInput
-from tailprompt.training.finite import diverged, not_finite
+from tailprompt.files import check_room
+from tailprompt.progress import say, shown
+from tailprompt.training.finite import mean
 from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
-from tailprompt.training.state import Learner, Progress, resume, save
+from tailprompt.training.state import Learner, Progress, Record, resume
+from tailprompt.training.stopping import keeper, noticed, stopped
 
 Batch = object  # whatever `made` returns and the loss takes
 Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]]
 Evaluate = Callable[[nn.Module], dict[str, float]]
-Record = Float[Tensor, "3"]  # loss, norm of the gradient, number of the first gradient that is not finite
-SAVE_SECONDS = 120.0  # between two saves of the state
+COPIES = 5  # of what learns, that a run may write: learned, best, two moments, its weights in the end
 MOST_STEPS = 10**9
 
 
@@ -113,31 +113,32 @@ def fit(
     if a loss, gradient or trained tensor is not finite; all are checked before each evaluation.
     """
     per_epoch, total = batches.per_epoch, steps(schedule, batches.per_epoch)
+    every = schedule.evaluate_every or per_epoch
     learner = learner_of(model, schedule, total, per_epoch)
     progress = resume(state, key, learner) or Progress(micro=batches.size)
     graphs = graphs or Graphs(learner.device)
     take = partial(step, learner, loss, schedule.clip, within)
     model.train()  # its parts too: those that transformers has read are in evaluation mode
-    begun, saved, records = time.monotonic() - progress.seconds, time.monotonic(), []
-    bar = tqdm(total=total, initial=progress.step, desc=label, unit="step", mininterval=2, dynamic_ncols=True)
-    with bar, own_stream(learner.device):
-        while progress.step < total and not tired(progress, schedule.patience * per_epoch):
-            learner.elapsed.fill_(progress.step // per_epoch * per_epoch / total)
-            records.append(update(learner, batches, take, schedule, progress, graphs))
-            progress.step += 1
-            bar.update()
-            if progress.step % (schedule.evaluate_every or per_epoch) and progress.step < total:
-                continue
-            average, records = mean(records, learner, batches, progress.step), []
-            if broken := not_finite(learner.learned):
-                raise BadInput(f"training stopped at step {progress.step}: {broken} is not finite; lower lr")
-            scores = evaluate(model)
+    if state is not None:
+        check_room(state, COPIES * sum(value.nbytes for value in learner.learned.values()), "its states")
+    begun, scores, keep = time.monotonic() - progress.seconds, {}, keeper(state, key, learner, batches.names)
+    bar = shown(label, total=total, done=progress.step)
+    with bar as show, own_stream(learner.device), noticed() if state else nullcontext([]) as signals:
+        while due(progress, total, every) or not over(progress, total, schedule.patience * per_epoch):
+            if due(progress, total, every):
+                average, progress.records = mean(learner, progress, batches.names), []
+                scores = {"loss": average, **evaluate(model)}
+                progress.seconds = time.monotonic() - begun
+                note(progress, learner, scores, per_epoch, schedule)
+            else:
+                learner.elapsed.fill_(progress.step // per_epoch * per_epoch / total)
+                progress.records.append(update(learner, batches, take, schedule, progress, graphs))
+                progress.step += 1
+                show(progress.step, scores)
             progress.seconds = time.monotonic() - begun
-            note(progress, learner, average, scores, per_epoch, schedule)
-            bar.set_postfix({name: f"{value:.3f}" for name, value in {"loss": average, **scores}.items()})
-            if state is not None and time.monotonic() - saved >= SAVE_SECONDS:
-                save(state, key, progress, learner)
-                saved = time.monotonic()
+            keep(progress, now=bool(signals))
+            if signals:
+                raise stopped(signals[0], progress, total, state)
     put_back(learner, progress.best)
     return progress
 
@@ -159,6 +160,16 @@ def learner_of(model: nn.Module, schedule: Schedule, total: int, per_epoch: int)
     lr = torch.tensor(schedule.lr, device=device) if device.type == "cuda" else schedule.lr
     optimizer = schedule.optimizer(learned.values(), lr=lr)
     return Learner(model, learned, optimizer, schedule.rate(total, per_epoch), elapsed)
+
+
+def over(progress: Progress, total: int, patience: float) -> bool:
+    """Whether every step is taken, or patience is at its end."""
+    return progress.step >= total or tired(progress, patience)
+
+
+def due(progress: Progress, total: int, every: int) -> bool:
+    """Whether an evaluation comes next, `every` number of steps and after the last one."""
+    return bool(progress.records) and (progress.step % every == 0 or progress.step >= total)
 
 
 def tired(progress: Progress, patience: float) -> bool:
@@ -249,29 +260,17 @@ def halved(micro: int, size: int) -> int:
             "the GPU has no memory for a single example; lower max_length or take a smaller backbone"
         ) from None
     half = -(-micro // 2)
-    tqdm.write(f"out of memory: micro-batch is now {half}, the batch stays {size} by accumulation")
+    say(f"out of memory: micro-batch is now {half}, the batch stays {size} by accumulation")
     return half
 
 
-def mean(records: list[Record], learner: Learner, batches: Batches, last: int) -> float:
-    """The mean of the losses up to step `last`; raises BadInput if a loss or a gradient is not finite."""
-    seen = torch.stack(records).tolist()
-    for number, (value, norm, first) in enumerate(seen, last - len(seen)):
-        if not math.isfinite(value + norm):
-            tensor = None if math.isfinite(norm) else list(learner.learned)[int(first)]
-            raise diverged(value, tensor, batches.names(number), number)
-    return sum(value for value, *_ in seen) / len(seen)
-
-
-def note(
-    progress: Progress, learner: Learner, loss: float, scores: dict, per_epoch: int, schedule: Schedule
-) -> None:
+def note(progress: Progress, learner: Learner, scores: dict, per_epoch: int, schedule: Schedule) -> None:
     """Add a line to the curve, and keep the weights if the score has strictly improved."""
     progress.curve.append(
         {
             "step": progress.step,
             "epoch": round(progress.step / per_epoch, 3),
-            "loss": loss,
+            "loss": scores["loss"],
             "lr": schedule.lr * learner.factor(progress.step),
             **scores,
             "seconds": round(progress.seconds, 2),

@@ -7,12 +7,15 @@ import resource
 import sys
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import torch
 
 from tailprompt.files import sha256
 
 PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
+OURS = Path(__file__).parents[1]
+TRAINS = ("components", "data", "inputs", "model", "pretraining", "tasks", "training")  # rooms that train
 
 
 def surroundings(device: torch.device) -> dict:
@@ -30,10 +33,24 @@ def surroundings(device: torch.device) -> dict:
     return {
         "device": name,
         "threads": torch.get_num_threads(),
-        "versions": {"python": platform.python_version()}
-        | {package: version_of(package) for package in PACKAGES},
+        "versions": versions(),
         "sources": sources,
     }
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that training uses."""
+    return {"python": platform.python_version()} | {package: version_of(package) for package in PACKAGES}
+
+
+@cache
+def code() -> dict[str, str]:
+    """A digest of each source file that training may run, and the versions of the packages that it uses.
+
+    A killed run goes on only if all are the same: half of a run by other code is a run of neither.
+    """
+    files = [*OURS.glob("*train.py"), *(file for room in TRAINS for file in (OURS / room).rglob("*.py"))]
+    return {str(file.relative_to(OURS)): sha256(file) for file in sorted(files)} | versions()
 
 
 def costs() -> dict[str, float]:

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from tqdm import tqdm
 
 from tailprompt.errors import BadInput
-from tailprompt.files import whole
+from tailprompt.files import room, whole
+from tailprompt.progress import say
 from tailprompt.training.schedules import Factor
 
+Record = Float[Tensor, "3"]  # loss, norm of the gradient, number of the first gradient that is not finite
 CHECK, CHUNK = 4, 2**24  # bytes of a checksum, and of a file that are read at a time
 
 
@@ -23,7 +25,8 @@ CHECK, CHUNK = 4, 2**24  # bytes of a checksum, and of a file that are read at a
 class Progress:
     """The progress of training, all of which is in the file from which a killed run resumes.
 
-    micro: size of a micro-batch. best: the trainable tensors of the best step.
+    micro: size of a micro-batch. best: the trainable tensors of the best step. records: of the steps since
+    the last evaluation.
     """
 
     step: int = 0
@@ -33,6 +36,7 @@ class Progress:
     seconds: float = 0.0
     curve: list[dict] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,10 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
 
     Raises BadInput if the disk is full.
     """
+    records = torch.stack(progress.records) if progress.records else torch.zeros(0, 3)
     content = {
         "key": key,
-        "progress": vars(progress),
+        "progress": {**vars(progress), "records": records},
         "learned": learner.learned,
         "optimizer": learner.optimizer.state_dict(),
         "random": torch.get_rng_state(),
@@ -80,7 +85,8 @@ def save(state: Path, key: str, progress: Progress, learner: Learner) -> None:
         try:
             torch.save(content, temporary)
         except RuntimeError as error:  # what torch raises on a full disk
-            raise BadInput(f"{state} cannot be written ({error}); there may be no room") from None
+            reason = f"{' '.join(str(error).split())}; {room(state):,} bytes are free"
+            raise BadInput(f"{state} cannot be written ({reason})") from None
         check = checksum(temporary)
         with open(temporary, "ab") as file:  # after the end of the archive, where torch does not look
             file.write(check)
@@ -102,12 +108,12 @@ def resume(state: Path | None, key: str, learner: Learner) -> Progress | None:
     try:
         content = read(state, learner.device)
         if content["key"] != key:
-            raise BadInput(f"{state} is not of this run as it is set now")
+            raise BadInput(f"{state} is of other settings, data, weights or code than this run")
         if not fits(content, learner):
             raise BadInput(f"{state} is of another version of tailprompt")
     except Exception as error:  # whatever a file of another version trips over
         reason = error if isinstance(error, BadInput) else f"{state} cannot be read ({error!r})"
-        tqdm.write(f"{reason}; starting from the first step")
+        say(f"{reason}; starting from the first step")
         return None
     return taken(content, learner)
 
@@ -130,6 +136,7 @@ def fits(content: dict, learner: Learner) -> bool:
         and shapes(content["learned"]) == shapes(learner.learned)
         and shapes(content["progress"]["best"]) in ({}, shapes(learner.learned))
         and [group["params"] for group in groups[0]] == [group["params"] for group in groups[1]]
+        and content["progress"]["records"].shape[1:] == (3,)
         and content["random"].shape == torch.get_rng_state().shape
     )
 
@@ -149,4 +156,6 @@ def taken(content: dict, learner: Learner) -> Progress:
     gpus = range(torch.cuda.device_count() if learner.device.type == "cuda" else 0)
     for gpu, drawn in zip(gpus, content.get("random_cards", []), strict=False):  # there may be fewer now
         torch.cuda.set_rng_state(drawn.cpu(), gpu)
-    return Progress(**content["progress"])
+    progress = Progress(**content["progress"] | {"records": list(content["progress"]["records"])})
+    say(f"going on after step {progress.step:,}")
+    return progress

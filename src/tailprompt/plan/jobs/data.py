@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tailprompt.data.places import places
+from tailprompt.model.folder import files_in
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
-from tailprompt.plan.rows import dataset_row, has_tags, parts_of
+from tailprompt.plan.rows import dataset_row, parts_of, tested_by
 
 DECODED = (
     "name",
@@ -48,12 +50,25 @@ def verbalizer(config: dict, dataset: str) -> str | list:
     return dataset_row(config, dataset).get("verbalizer") or []
 
 
-def user_files(config: dict, dataset: str) -> list[str]:
-    """The files of a data set with a path of their own: those that ship, and the user's."""
-    row = prepared_row(config, dataset)
+def user_files(config: dict, dataset: str, root: Path = Path(".")) -> list[str]:
+    """The files of a data set that are not downloaded: those that ship, the user's, those below data_dir.
+
+    A file that data_dir lacks is left out, for the job to name.
+    """
+    row, data_dir = prepared_row(config, dataset), config.get("data_dir")
     entries = row.get("files") or {"all": row.get("path", {})}
-    paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries.values()]
-    return [path for path in [*paths, row.get("lexicon")] if path]
+    found = []
+    for entry in entries.values():
+        entry = {"path": entry} if isinstance(entry, str) else entry
+        paths = [path for path in places(row, entry, data_dir) if "path" in entry or (root / path).is_file()]
+        found += map(str, paths[:1])
+    return [*found, row["lexicon"]] if row.get("lexicon") else found
+
+
+def annotator(config: dict, dataset: str, root: Path = Path(".")) -> list[str]:
+    """The files of the model that annotates a data set, if it is in a folder of the user's."""
+    folder = dataset_row(config, dataset).get("model", {}).get("folder")
+    return [str(Path(folder, file.name)) for file in files_in(root / folder)] if folder else []
 
 
 def parts(config: dict, dataset: str) -> list[str]:
@@ -97,8 +112,7 @@ def decoded(config: dict, dataset: str, ending: str) -> str | list:
 
 def learned(config: dict, dataset: str) -> str | list:
     """The report with the classes of a test set's runs, if its own files do not number them; else []."""
-    row = dataset_row(config, dataset)
-    return report(config, row["trained_on"]) if "trained_on" in row and has_tags(row) else []
+    return next((report(config, each) for each in tested_by(config, dataset)), [])
 
 
 def raw_folder(_config: dict, dataset: str) -> str:
@@ -139,3 +153,24 @@ def row_to_decode(config: dict, dataset: str) -> dict:
     """The keys of a data set's row that decoding reads, so that a change of others decodes nothing again."""
     row = dataset_row(config, dataset)
     return {key: row[key] for key in DECODED if key in row}
+
+
+def to_decode(config: dict, dataset: str) -> dict[str, str | list]:
+    """The input files of decoding."""
+    return {"files": user_files(config, dataset), "folders": class_folders(config, dataset)}
+
+
+def to_annotate(config: dict, dataset: str) -> dict[str, str | list]:
+    """The input files of annotating."""
+    return {"corpus": corpus(config, dataset), "model": annotator(config, dataset)}
+
+
+def to_prepare(config: dict, dataset: str) -> dict[str, str | list]:
+    """The input files of preparing, but for source files."""
+    return {
+        "verbalizer": verbalizer(config, dataset),
+        "files": user_files(config, dataset),
+        "listing": listing(config, dataset),
+        "learned": learned(config, dataset),
+        "parts": parts(config, dataset),
+    }

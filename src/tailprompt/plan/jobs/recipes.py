@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tailprompt.errors import named
 from tailprompt.model.folder import files_in
-from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.rows import made_in, recipe_row
+
+LEARNED = ("vocabulary", "scripts", "held_out", "positions")  # keys of a recipe that its stages read
+PACKED = ("scripts", "held_out", "length", "pixels")
 
 
 def corpus_named(config: dict, key: str) -> str:
@@ -55,6 +56,16 @@ def started_from(config: dict, recipe: str) -> str | list:
     return f"{folder}/model.safetensors" if folder else []
 
 
+def to_learn(config: dict, recipe: str) -> dict[str, str]:
+    """The input files of learning a vocabulary."""
+    return {"corpus": corpus(config, recipe)}
+
+
+def to_pack(config: dict, recipe: str) -> dict[str, str | list]:
+    """The input files of packing."""
+    return {"data": corpus(config, recipe), "tokenizer": tokenizer(config, recipe)}
+
+
 def to_pretrain(config: dict, recipe: str) -> dict[str, str | list]:
     """The input files of pre-training."""
     return {
@@ -64,13 +75,9 @@ def to_pretrain(config: dict, recipe: str) -> dict[str, str | list]:
     }
 
 
-def stands(config: dict, recipe: str, root: Path = Path(".")) -> bool:
-    """Whether the present recipe made the checkpoint on disk, and likewise the one that it starts from."""
-    folder, row = root / made_in(config, recipe), recipe_row(config, recipe)
-    record = tolerant(folder / "pretraining.json") or {}
-    same = record.get("recipe") == json.loads(json.dumps(row)) and (folder / "model.safetensors").is_file()
-    begun = "start" in row and not shipped_start(config, recipe)
-    return same and (not begun or stands(config, row["start"], root))
+def to_check(config: dict, backbone: str) -> dict[str, list]:
+    """The input files of looking at a backbone."""
+    return {"files": backbone_files(config, backbone)}
 
 
 def part(config: dict, recipe: str, *, keys: tuple[str, ...] = ()) -> dict:

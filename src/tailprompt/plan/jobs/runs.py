@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailprompt.model.adapter_config import WEIGHTS
-from tailprompt.plan import agreement, asked
 from tailprompt.plan.jobs import data
 from tailprompt.plan.places import brought, run_folder
 from tailprompt.plan.points import Point
@@ -49,32 +48,14 @@ def predictions(scale: str, point: Point, *, settled: bool) -> str:
 
 
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
-    """The input files of training."""
+    """The input files of training, beside what it is asked."""
     results = f"results/{config['scale']}"
     return {
-        "asked": f"{results}/asked/{point.path}.json",
         "data": f"{results}/data/{point.dataset}.parquet",
         "images": data.images(config, point.dataset),
         "backbone": f"{results}/backbones/{point.backbone}.json",
         "start": start_weights(config, point),
     }
-
-
-def stands(
-    config: dict, point: Point, told: dict, weights: dict | None, *, write: bool, root: Path = Path(".")
-) -> bool:
-    """Whether a run on disk is what is asked.
-
-    told: its settings. weights: what `asked.weights` returns for its backbone. write: whether to bring the
-    file that says what is asked up to date.
-    """
-    results = root / "results" / config["scale"]
-    wanted = asked.asked(config, point, told, weights, root)
-    settled = agreement.stands(wanted, point, results)
-    if write:
-        file = results / "asked" / f"{point.path}.json"
-        asked.write(file, wanted, results / "runs" / point.path, settled=settled)
-    return settled
 
 
 def slots_taken(wanted: int, *, device: str, slots: int, cards: int | None) -> int:

@@ -1,0 +1,24 @@
+"""Where the files of a data set are on this machine: at a path of their own, or below the user's data_dir."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def file_name(entry: dict) -> str:
+    """The name of a file in a folder."""
+    address = entry.get("member") or entry.get("url") or entry.get("path", "")
+    return entry.get("name") or address.rpartition("/")[2]
+
+
+def places(row: dict, entry: dict, data_dir: str | Path | None) -> list[Path]:
+    """The paths at which a file of a row is looked for, in order; none if it is to be downloaded.
+
+    entry: of the row's `files`. In the user's folder a file is plain or .xz.
+    """
+    if "path" in entry:
+        return [Path(entry["path"])]
+    if not data_dir:
+        return []
+    place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
+    return [place, place.with_name(f"{place.name}.xz")]

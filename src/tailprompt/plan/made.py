@@ -1,0 +1,129 @@
+"""What is asked of the jobs that make data and backbones, and whether what they made is that.
+
+It stands in `results/<scale>/asked/<kind>/<name>.json`, as what a run is asked (`plan.asked`). A job that is
+done leaves a copy in `results/<scale>/made`. What was made before there were such copies is believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from tailprompt.model.folder import files_in
+from tailprompt.plan.agreement import read_words, tolerant
+from tailprompt.plan.digests import digest_of, digests
+from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
+
+HERE = Path(".")
+SAID = (  # keys of a data set's row that change what is said of its rows, or asked of runs, but no row
+    "title note licence reported source template template_as_released max_length verbalizer threshold "
+    "head_source many few"
+).split()
+
+
+def images(config: dict, dataset: str, root: Path = HERE) -> dict:
+    """What decoding is asked: keys of the row, and files. Of folders of images the times are watched."""
+    files = [root / file for file in data.user_files(config, dataset, root)]
+    return {"row": data.row_to_decode(config, dataset), "files": digests(files, root)}
+
+
+def annotated(config: dict, dataset: str, root: Path = HERE) -> dict:
+    """What annotating is asked: keys of the row, the corpus and the model."""
+    corpus, model = data.corpus(config, dataset), data.annotator(config, dataset, root)
+    return {
+        "row": data.row_to_annotate(config, dataset),
+        "corpus": corpus_of(config, "annotated", dataset, corpus, root),
+        "model": {Path(file).name: digest_of(root / file, root) for file in model},
+    }
+
+
+def table(config: dict, dataset: str, root: Path = HERE) -> dict:
+    """What preparing is asked: the row, the files it names, its words, and what it is made from in turn."""
+    row, words, first = data.prepared_row(config, dataset), data.verbalizer(config, dataset), None
+    files = data.user_files(config, dataset, root)
+    if row["language"] == "image":
+        first = images(config, dataset, root)
+    elif row.get("annotator") == "model":
+        files, first = files[1:], annotated(config, dataset, root)
+    return {
+        "row": row,
+        "files": digests([root / file for file in files if (root / file).is_file()], root),
+        "words": read_words(root / words) if words else None,
+        "first": first,
+        "parts": {
+            part: table(config, part, root)
+            for part in [*parts_of(config, dataset), *tested_by(config, dataset)]
+        },
+    }
+
+
+def vocabulary(config: dict, recipe: str, root: Path = HERE) -> dict:
+    """What learning a vocabulary is asked: keys of the recipe, and the corpus."""
+    told = recipes.part(config, recipe, keys=recipes.LEARNED)
+    corpus = corpus_of(config, "vocabulary", recipe, recipes.corpus(config, recipe), root)
+    return {"recipe": told, "corpus": corpus}
+
+
+def packed(config: dict, recipe: str, root: Path = HERE) -> dict:
+    """What packing is asked: keys of the recipe, the corpus or images, and the vocabulary."""
+    told = recipes.part(config, recipe, keys=recipes.PACKED)
+    corpus = corpus_of(config, "packed", recipe, recipes.corpus(config, recipe), root)
+    wanted = {"recipe": told, "corpus": corpus}
+    if recipes.shipped_start(config, recipe):
+        return {**wanted, "tokenizer": digest_of(root / recipes.tokenizer(config, recipe), root)}
+    learned = "vocabulary" in recipe_row(config, recipe)
+    return {**wanted, "tokenizer": digest(vocabulary(config, recipe, root)) if learned else None}
+
+
+def checkpoint(config: dict, recipe: str, root: Path = HERE) -> dict:
+    """What pre-training is asked: the recipe, the packed data, and the checkpoint that it goes on from."""
+    row = recipe_row(config, recipe)
+    before, shipped = row.get("start"), recipes.shipped_start(config, recipe)
+    start = weights(config, before, root) if shipped else before and checkpoint(config, before, root)
+    return {
+        "recipe": row,
+        "packed": digest(packed(config, recipes.base_of(config, recipe), root)),
+        "start": start and digest(start),
+    }
+
+
+def backbone(config: dict, name: str, root: Path = HERE) -> dict:
+    """What looking at a backbone is asked: its row and its weights."""
+    return {"row": backbone_row(config, name), "weights": weights(config, name, root)}
+
+
+def weights(config: dict, backbone: str, root: Path = HERE) -> dict | None:
+    """Digests of what a backbone's row does not pin: the files in its folder, or what its recipe is asked.
+
+    None for a pinned revision.
+    """
+    row = config["backbones"][backbone]
+    if "recipe" in row:
+        return {"recipe": digest(checkpoint(config, row["recipe"], root))}
+    if "path" not in row:
+        return None
+    return {file.name: digest_of(file, root) for file in files_in(root / row["path"], row["family"])}
+
+
+def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path) -> dict[str, str] | None:
+    """Digests of a corpus, or of the tables in a folder of images: single images are too many to read.
+
+    Of a corpus that is not there any more they are those of when the job was done; None if it never was.
+    """
+    path = root / (corpus or "")
+    if not corpus or not path.exists():
+        return (tolerant(root / f"results/{config['scale']}/made/{kind}/{name}.json") or {}).get("corpus")
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    return {file.name: digest_of(file, root) for file in files}
+
+
+def read_back(value):
+    """A value as it reads back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def digest(value) -> str:
+    """Hexadecimal SHA-256 of a value as JSON; equal values have equal digests."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,81 @@
+"""Runs that shall be trained again: which they are, what begins from them, and how they are given up."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tailprompt.errors import BadInput, few, known
+from tailprompt.plan import blocks
+from tailprompt.plan.held import holder, name_of
+from tailprompt.plan.places import BUNDLED
+from tailprompt.plan.points import Point, parse
+from tailprompt.plan.starts import starts_of
+
+
+def chosen(config: dict, patterns: Iterable[str]) -> list[Point]:
+    """The runs of a scale that a pattern names: a data set, a method, or a path as
+    protocol/backbone/dataset/method/seed.
+
+    Patterns may have *, ? and []. A name without @ means all its points. Raises BadInput for one that names
+    no run.
+    """
+    points, found = blocks.all_points(config), []
+    for pattern in patterns:
+        named = [point for point in points if names(pattern, point)]
+        if not named:
+            datasets = known({parse(point.dataset)[0] for point in points})
+            methods = known({parse(point.method)[0] for point in points})
+            raise BadInput(
+                f"'{pattern}' names no run of scale {config['scale']}; data sets: {datasets}; "
+                f"methods: {methods}; or protocol/backbone/dataset/method/seed, with *"
+            )
+        found += named
+    return list(dict.fromkeys(found))
+
+
+def names(pattern: str, point: Point) -> bool:
+    """Whether a pattern names a run."""
+    if "/" in pattern:
+        return fnmatchcase(point.path, pattern)
+    words = [point.dataset, point.method, parse(point.dataset)[0], parse(point.method)[0]]
+    return any(fnmatchcase(word, pattern) for word in words)
+
+
+def folders(config: dict, points: Iterable[Point], root: Path = Path(".")) -> list[Path]:
+    """The folders of runs that are on disk, made here or brought by a bundle."""
+    results = root / "results" / config["scale"]
+    places = [place / "runs" / point.path for point in points for place in (results, results / BUNDLED)]
+    return [place for place in places if place.is_dir()]
+
+
+def followers(config: dict, points: Iterable[Point]) -> list[Point]:
+    """The other runs of a scale that begin from these, which are trained again with them."""
+    given = set(points)
+    others = [point for point in blocks.all_points(config) if point not in given]
+    return [point for point in others if given & set(starts_of(config, point))]
+
+
+def told(config: dict, points: list[Point], places: list[Path]) -> str:
+    """What will be deleted, and what is trained again besides."""
+    # by inode: what is kept of a finished run are links to its files
+    found = [file.stat() for place in places for file in place.rglob("*") if file.is_file()]
+    size = (
+        sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values()) / 1e6
+    )  # links count once
+    lines = [f"to delete, {size:,.1f} MB:", *(f"  {place}" for place in places)]
+    if after := followers(config, points):
+        paths = few([point.path for point in after])
+        lines.append(f"{len(after)} that begin from these are trained again too: {paths}")
+    return "\n".join(lines)
+
+
+def delete(places: list[Path]) -> None:
+    """Delete the folders of runs; raises BadInput, before the first, if one is being trained."""
+    for place in places:
+        if who := holder(place):
+            raise BadInput(f"{place} is being trained by {name_of(who)}; stop that first")
+    for place in places:
+        shutil.rmtree(place)

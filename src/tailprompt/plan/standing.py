@@ -1,0 +1,146 @@
+"""Whether what jobs made is what is asked now, and the files that say what is asked.
+
+The process that builds the DAG writes such a file if its content changed. Of outputs that are not what is
+asked the file is newer, so that Snakemake makes them again, whatever it remembers; outputs that are stand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailprompt.files import write_json
+from tailprompt.plan import made
+from tailprompt.plan.agreement import OUTPUTS, tolerant
+from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.places import WHERE
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a rule makes.
+
+    asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files. makes: its
+    outputs below `results/<scale>`, with {} for the name.
+    """
+
+    asks: Callable[..., dict]
+    takes: Callable[[dict, str], dict]
+    makes: tuple[str, ...]
+
+
+def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
+    """Whether all outputs of a job are there and made of what is asked now."""
+    files, asked = outputs(config, kind, name, root), wanted(config, kind, name, root)
+    return same(files, asked, root / note(config, kind, name))
+
+
+def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
+    """Whether files are all there and made of what is asked; without a note that is believed."""
+    noted = tolerant(note)
+    return all(file.is_file() for file in files) and (noted is None or without_time(noted) == asked)
+
+
+def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
+    """Whether preparing would give a data set the rows that it has; True if nobody noted what was asked.
+
+    What is only said of the rows, as a title or the threshold of a group, may differ.
+    """
+    noted = tolerant(root / note(config, "data", dataset))
+    return noted is None or of_rows(without_time(noted)) == of_rows(wanted(config, "data", dataset, root))
+
+
+def of_rows(asked: dict) -> dict:
+    """The part of what preparing is asked that decides on the rows: content of files and not their places."""
+    row = {key: value for key, value in asked["row"].items() if key not in (*made.SAID, *WHERE)}
+    files = asked["row"].get("files") or {}
+    options = {key: elsewhere(entry) if isinstance(entry, dict) else {} for key, entry in files.items()}
+    classes = asked["words"] and [line[0] for line in asked["words"]]
+    parts = {name: of_rows(part) for name, part in asked["parts"].items()}
+    first = of_first(asked["first"])
+    return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
+
+
+def elsewhere(entry: dict) -> dict:
+    """What the entry of a file says wherever the file is."""
+    return {key: value for key, value in entry.items() if key not in ("path", "name")}
+
+
+def of_first(asked: dict | None) -> dict | None:
+    """The same of what decoding or annotating is asked."""
+    return asked and {**asked, "row": {k: v for k, v in asked["row"].items() if k not in WHERE}}
+
+
+def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
+    """What is asked of a job, as it reads back from JSON."""
+    return made.read_back(KINDS[kind].asks(config, name, root))
+
+
+def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:
+    """The files that a job makes."""
+    return [root / "results" / config["scale"] / file.format(name) for file in KINDS[kind].makes]
+
+
+def note(config: dict, kind: str, name: str) -> str:
+    """The copy of what a job was asked, which the job leaves when it is done."""
+    return f"results/{config['scale']}/made/{kind}/{name}.json"
+
+
+def of_run(folder: Path) -> list[Path]:
+    """The files of the run in a folder."""
+    return [folder / name for name in OUTPUTS]
+
+
+def ask(results: Path, name: str, wanted: dict, made: Iterable[Path], *, settled: bool, apart: bool) -> Path:
+    """The file that says what is asked of the job `name`, brought up to date. made: the outputs of the job.
+
+    settled: whether they stand. apart: whether no job of this process will read the file, as in a dry run,
+    and those of another may. Then the file stays as it is, and one in `planned` takes its place.
+    """
+    file = results / "asked" / f"{name}.json"
+    if apart:
+        if settled and file.is_file():
+            return file
+        file = results / "planned" / f"{name}.json"
+    write(file, wanted, made, settled=settled)
+    return file
+
+
+def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> None:
+    """Write what is asked to `file`, newer than the outputs `made` unless they are settled.
+
+    `replaces` is the time of the outputs that will be replaced. It makes the content differ from that of any
+    earlier job. Otherwise Snakemake, which keeps a checksum of it, would conclude that nothing has changed.
+    """
+    there = [] if settled else [output for output in made if output.is_file()]
+    times = [output.stat().st_mtime_ns for output in there]
+    content = {**wanted, "replaces": max(times)} if times else wanted
+    present = tolerant(file)
+    if settled and present:
+        present = without_time(present)
+    if present != content:
+        write_json(file, content)
+    elif times and file.stat().st_mtime_ns <= min(times):
+        os.utime(file)
+
+
+def without_time(asked: dict) -> dict:
+    """What is asked, without the time of the outputs that it replaces."""
+    return {key: value for key, value in asked.items() if key != "replaces"}
+
+
+KINDS = {
+    "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
+    "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
+    "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
+    "vocabulary": Kind(made.vocabulary, recipes.to_learn, ("pretraining/{}/vocabulary/tokenizer.json",)),
+    "packed": Kind(made.packed, recipes.to_pack, ("pretraining/{}/packed/pack.json",)),
+    "checkpoint": Kind(
+        made.checkpoint,
+        recipes.to_pretrain,
+        ("pretraining/{}/model.safetensors", "pretraining/{}/pretraining.json"),
+    ),
+    "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
+}

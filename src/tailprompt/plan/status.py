@@ -1,0 +1,138 @@
+"""Where the runs of a scale stand: done, running, queued, failed and why, stale and why, or to do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tailprompt.errors import BadInput
+from tailprompt.plan import agreement, asked, blocks, made
+from tailprompt.plan.forecast import count, finished, hours, seconds_left
+from tailprompt.plan.held import holder, name_of
+from tailprompt.plan.hours import on_cpu
+from tailprompt.plan.places import run_folder
+from tailprompt.plan.points import Point
+from tailprompt.plan.reasons import end_of, grouped, reason, why_failed
+from tailprompt.plan.settings import settings
+
+DONE, FAILED, OPEN = 0, 1, 3  # exit statuses; 2 is bad input
+LEFT = re.compile(r"at most ([\d,]+) minutes left$")
+STATES = ("done", "running", "queued", "failed", "stale", "to do")
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run stands.
+
+    about: who trains it and how far, or why it failed or is stale. seconds: that a finished run took.
+    """
+
+    name: str
+    about: str = ""
+    seconds: float = 0.0
+
+
+def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
+    """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
+    points = blocks.all_points(config)
+    weights = cache(lambda backbone: made.weights(config, backbone, root))
+    jobs = queued() if queue is None else queue
+    states = {point: state_of(config, point, weights, root, jobs) for point in points}
+    found = Counter(state.name for state in states.values())
+    counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
+    others = faults_of_other_jobs(root / "results" / config["scale"] / "logs")
+    lines = [f"scale {config['scale']}, {count(len(points), 'run')}: {counts}"]
+    lines += of(states, "running", together=False)
+    for name in ("queued", "failed", "stale"):
+        lines += of(states, name)
+    lines += ["failed, of other jobs:", *grouped(others)] if others else []
+    lines += time_left(config, states, root)
+    failed = found["failed"] or others
+    return "\n".join(lines), FAILED if failed else DONE if found["done"] == len(points) else OPEN
+
+
+def state_of(
+    config: dict, point: Point, weights: Callable[[str], dict | None], root: Path, jobs: dict[str, str]
+) -> State:
+    """Where a run stands. weights: a backbone's name -> the digests of its weights. jobs: of the queue."""
+    results = root / "results" / config["scale"]
+    folder, log = run_folder(results, point), results / "logs/train" / f"{point.path}.log"
+    if who := holder(results / "runs" / point.path):
+        return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
+    try:
+        seconds = finished(config, point, weights, root)
+    except BadInput as error:
+        return State("stale", str(error))
+    if seconds is not None:
+        return State("done", seconds=seconds)
+    if job := jobs.get(comment(config["scale"], point)):
+        return State("queued", job)
+    if log.is_file() and (reason(log) or not (folder / "run.json").is_file()):
+        return State("failed", why_failed(log))
+    if (folder / "run.json").is_file():
+        wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
+        return State("stale", why_stale(folder, wanted))
+    return State("to do")
+
+
+def why_stale(folder: Path, wanted: dict) -> str:
+    """In what a run is not the one that is asked."""
+    record = agreement.tolerant(folder / "run.json") or {}
+    if wrong := agreement.differing(record, wanted):
+        return f"differs in {', '.join(wrong)}"
+    if not agreement.complete(folder):
+        return "lacks some of its files"
+    return "its data or its start are others now"
+
+
+def queued() -> dict[str, str]:
+    """The jobs of this user that wait in SLURM's queue: Snakemake's comment -> `job 17, pending`."""
+    try:
+        command = ["squeue", "--me", "--noheader", "--format=%i|%T|%k"]
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    rows = [line.split("|", 2) for line in listing.splitlines() if line.count("|") >= 2]
+    return {about: f"job {number}, {state.lower()}" for number, state, about in rows}
+
+
+def comment(scale: str, point: Point) -> str:
+    """The comment that Snakemake's executor gives the job of a run."""
+    return f"rule_train_wildcards_{scale}_{point.path.replace('/', '_')}"
+
+
+def faults_of_other_jobs(logs: Path) -> list[tuple[str, str]]:
+    """(reason, log) of the jobs whose log ends in one, but for training."""
+    files = [file for folder in sorted(logs.glob("*")) if folder.name != "train" for file in files_of(folder)]
+    return [(said, str(file)) for file in files if (said := reason(file))]
+
+
+def files_of(place: Path) -> list[Path]:
+    """The logs in a folder, or the log itself."""
+    return sorted(place.rglob("*.log")) if place.is_dir() else [place]
+
+
+def of(states: dict[Point, State], name: str, *, together: bool = True) -> list[str]:
+    """The lines of the runs in a state, those with the same reason together."""
+    pairs = [(state.about, point.path) for point, state in states.items() if state.name == name]
+    lines = grouped(pairs) if together else [f"  {place}: {about}" for about, place in pairs]
+    return [f"{name}:", *lines] if pairs else []
+
+
+def time_left(config: dict, states: dict[Point, State], root: Path) -> list[str]:
+    """How long the remaining runs take, by what finished ones took and what running ones say."""
+    done = {point: state.seconds for point, state in states.items() if state.name == "done"}
+    rest = [point for point in states if point not in done]
+    left = seconds_left(config, rest, done, root, cpu=on_cpu(config))
+    for point, state in states.items():
+        if state.name == "running" and (found := LEFT.search(state.about)):
+            log = root / "results" / config["scale"] / "logs/train" / f"{point.path}.log"
+            age = time.time() - log.stat().st_mtime
+            left[point] = max(0.0, 60 * float(found[1].replace(",", "")) - age)
+    return hours(left, done, {})

@@ -1,0 +1,229 @@
+"""`tailprompt status` and `retrain`: where runs stand and why, and what is trained again."""
+
+import os
+import stat
+import sys
+import time
+
+import pytest
+from scales import scale
+from test_forecast import finish
+
+from tailprompt import __main__
+from tailprompt.errors import BadInput
+from tailprompt.plan import blocks, starts
+from tailprompt.plan import retrain as again
+from tailprompt.plan.held import held
+from tailprompt.plan.reasons import failed_logs, last_words, reason, why_failed
+from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
+
+DEMO = scale("demo")
+TRACEBACK = "Traceback (most recent call last):\n  File x\n    y"
+POINTS = [point for point in blocks.all_points(DEMO) if not starts.start_of(DEMO, point)]
+
+
+def log_of(root, point):
+    file = root / "results/demo/logs/train" / f"{point.path}.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
+@pytest.fixture
+def stood(tmp_path):
+    """The project with a run in each state, and the runs."""
+    done, running, waiting, failed, stale, killed = POINTS[:6]
+    finish(tmp_path, DEMO, done)
+    finish(tmp_path, DEMO, stale, backbone={"family": "another"})
+    log_of(tmp_path, running).write_text(
+        "toy: 5 of 100 steps; 0.05 steps a second, at most 30 minutes left\n"
+    )
+    log_of(tmp_path, failed).write_text("reading\nerror: the loss is nan; lower lr\n")
+    log_of(tmp_path, killed).write_text("toy: 9 of 100 steps; 1 steps a second, at most 2 minutes left\n")
+    return tmp_path, running, {comment("demo", waiting): "job 17, pending"}
+
+
+def test_each_state_is_told_with_its_reason(stood):
+    root, running, queue = stood
+    with held(root / "results/demo/runs" / running.path):
+        text, code = status(DEMO, root, queue)
+    lines = text.splitlines()
+    assert lines[0] == f"scale demo, 28 runs: 1 done, 1 running, 1 queued, 2 failed, 1 stale, {28 - 6} to do"
+    assert lines[1:3] == ["running:", lines[2]] and lines[2].startswith(
+        f"  {running.path}: process {os.getpid()}"
+    )
+    assert lines[2].endswith("at most 30 minutes left")
+    assert f"  {POINTS[2].path}: job 17, pending" in lines
+    assert f"  {POINTS[3].path}: the loss is nan; lower lr" in lines
+    assert f"  {POINTS[4].path}: differs in backbone.family" in text
+    assert f"  {POINTS[5].path}: it was ended without a word, as where memory ran out" in text
+    assert code == FAILED
+
+
+def test_a_running_runs_time_is_what_it_says_itself(stood, monkeypatch):
+    root, running, queue = stood
+    told = {}
+    monkeypatch.setattr("tailprompt.plan.status.hours", lambda left, *_: told.update(left) or [])
+    with held(root / "results/demo/runs" / running.path):
+        log = log_of(root, running)
+        os.utime(log, (time.time() - 60,) * 2)
+        status(DEMO, root, queue)
+    assert told[running] == pytest.approx(29 * 60, abs=5) and len(told) == 27
+
+
+def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    assert status(DEMO, tmp_path, {})[1] == OPEN
+    finish(tmp_path, DEMO, POINTS[0])
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    logs = tmp_path / "results/demo/logs"
+    (logs / "prepare").mkdir(parents=True)
+    (logs / "prepare/cmid.log").write_text("error: cmid.csv: no column 'label'\n")
+    text, code = status(DEMO, tmp_path, {})
+    assert code == FAILED and f"  {logs}/prepare/cmid.log: cmid.csv: no column 'label'" in text
+
+
+def test_a_damaged_record_is_stale_and_not_a_crash(stood):
+    root, _, queue = stood
+    (root / "results/demo/runs" / POINTS[0].path / "run.json").write_text("{")
+    assert "run.json is not JSON" in status(DEMO, root, queue)[0]
+
+
+def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert queued() == {}
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho '17|PENDING|rule_train_wildcards_demo_a|b'\necho noise\n")
+    squeue.chmod(squeue.stat().st_mode | stat.S_IXUSR)
+    assert queued() == {"rule_train_wildcards_demo_a|b": "job 17, pending"}
+    squeue.write_text("#!/bin/sh\nexit 1\n")
+    assert queued() == {}
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("a\nerror: the loss is nan\n", "the loss is nan"),
+        ("stopped by SIGTERM after step 3\n", "stopped by SIGTERM after step 3"),
+        ("tailprompt train: error: --slots are numbers from 1\n", "--slots are numbers from 1"),
+        ("a bar  3%|x\r 9%|y\rerror: full\n", "full"),
+        (f"{TRACEBACK}\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
+        ("toy: 3 of 9 steps\n", None),
+        ("error: at first\nall is well\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_reason_is_the_last_line_of_a_log(tmp_path, text, says):
+    (tmp_path / "a.log").write_text(text)
+    assert reason(tmp_path / "a.log") == says
+
+
+def test_without_a_word_the_full_disk_or_the_kill_is_named(tmp_path, monkeypatch):
+    assert why_failed(tmp_path / "no/such.log").startswith("it ended before it said a word")
+    monkeypatch.setattr("tailprompt.plan.reasons.room", lambda _: 12)
+    log = tmp_path / "no/such.log"
+    assert why_failed(log) == f"the disk of {log} is full (12 bytes are free)"
+
+
+SNAKEMAKE = """
+Error in rule train:
+    jobid: 3
+    input: asked.json
+    log: {0}/a.log (check log file(s) for error details)
+Error in rule prepare:
+    jobid: 4
+    log: {0}/b.log (check log file(s) for error details)
+Error in rule train:
+    jobid: 5
+    log: {0}/c.log (check log file(s) for error details)
+Finished jobid: 4 (Rule: prepare)
+Error in group short:
+    jobs:
+        rule train:
+            jobid: 6
+            log: {0}/d.log (check log file(s) for error details)
+"""
+
+
+def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_path):
+    told = SNAKEMAKE.format(tmp_path)
+    assert [log.name for log in failed_logs(told)] == ["a.log", "c.log", "d.log"]
+    for name in "ad":
+        (tmp_path / f"{name}.log").write_text("error: the loss is nan\n")
+    (tmp_path / "c.log").write_text("error: no verbalizer\n")
+    (tmp_path / "snakemake.log").write_text(told)
+    assert last_words([tmp_path / "snakemake.log"]).splitlines() == [
+        "",
+        "3 jobs failed:",
+        f"  {tmp_path}/a.log and 1 more: the loss is nan",
+        f"  {tmp_path}/c.log: no verbalizer",
+    ]
+    assert last_words([]) == ""
+
+
+@pytest.mark.parametrize(
+    "pattern, named",
+    [
+        ("digits", lambda point: point.dataset.startswith("digits")),
+        ("lpt*", lambda point: point.method.startswith("lpt")),
+        ("glee/*/775", lambda point: point.protocol == "glee" and point.seed == 775),
+        ("lpt", lambda point: point.method.partition("@")[0] == "lpt"),
+    ],
+)
+def test_a_name_or_a_pattern_chooses_runs(pattern, named):
+    expected = [point for point in blocks.all_points(DEMO) if named(point)]
+    assert expected and again.chosen(DEMO, [pattern, pattern]) == expected
+
+
+def test_a_name_of_no_run_is_refused_with_those_there_are():
+    with pytest.raises(
+        BadInput, match=r"'digit' names no run of scale demo; data sets: debian-sections, .*lpt"
+    ):
+        again.chosen(DEMO, ["lpt", "digit"])
+
+
+def test_what_begins_from_the_runs_is_said_and_they_alone_are_deleted(tmp_path):
+    first = next(point for point in blocks.all_points(DEMO) if point.method == "lpt-phase1")
+    finish(tmp_path, DEMO, first)
+    finish(tmp_path, DEMO, POINTS[0])
+    places = again.folders(DEMO, [first], tmp_path)
+    text = again.told(DEMO, [first], places)
+    assert f"  {places[0]}" in text.splitlines()
+    assert "1 that begin from these are trained again too: lpt/vit-mini-16/digits" in text
+    with held(places[0]), pytest.raises(BadInput, match=f"is being trained by process {os.getpid()}"):
+        again.delete(places)
+    again.delete(places)
+    left = {file.parent for file in tmp_path.glob("results/demo/runs/**/run.json")}
+    assert left == {tmp_path / "results/demo/runs" / POINTS[0].path}
+
+
+def test_nothing_is_deleted_without_a_yes(tmp_path, monkeypatch, capsys):
+    finish(tmp_path, DEMO, POINTS[0])
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(tmp_path)
+    command = ["retrain", POINTS[0].path, "--configfile", "config/demo.yaml"]
+    monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"isatty": staticmethod(lambda: False)}))
+    with pytest.raises(BadInput, match="nothing was deleted: say --yes"):
+        __main__.dispatch(command)
+    monkeypatch.setattr(sys, "stdin", type("Terminal", (), {"isatty": staticmethod(lambda: True)}))
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    __main__.dispatch(command)
+    assert "nothing was deleted" in capsys.readouterr().out and list(tmp_path.glob("results/**/run.json"))
+    __main__.dispatch([*command, "--yes"])
+    assert "trains them at its next start" in capsys.readouterr().out
+    assert not list(tmp_path.glob("results/**/run.json"))
+
+
+def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp_path, monkeypatch, capsys):
+    (tmp_path / "Snakefile").touch()
+    for name in ("config", "workflow"):
+        (tmp_path / name).symlink_to(os.path.abspath(name))
+    monkeypatch.chdir(tmp_path)
+    command = ["status", "--configfile", "config/demo.yaml"]
+    with pytest.raises(SystemExit) as end:
+        __main__.dispatch(command)
+    assert end.value.code == OPEN and "28 to do" in capsys.readouterr().out
+    states = iter([("one", OPEN), ("two", FAILED), ("three", DONE)])
+    monkeypatch.setattr("tailprompt.plan.status.status", lambda _: next(states))
+    with pytest.raises(SystemExit) as end:
+        __main__.dispatch([*command, "--watch", "0.01"])
+    assert end.value.code == DONE and capsys.readouterr().out.split() == ["one", "two", "three"]

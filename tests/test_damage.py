@@ -1,0 +1,163 @@
+"""Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
+
+Not protected are digits in the JSON and CSV files themselves: a digit of a report or of run.json that becomes
+another is told by nothing, except where another file has its digest (the curve of a run).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pandas as pd
+import pytest
+import toy
+
+from tailprompt.errors import BadInput
+from tailprompt.files import read_json, sha256, write_json
+from tailprompt.plan import agreement
+from tailprompt.plan.held import finished, keep
+from tailprompt.predict import predict_file
+from tailprompt.report import records, trained
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A scale with a finished run, its data and its report."""
+    root = tmp_path_factory.mktemp("scale")
+    folder = toy.run(root, "cls-tanh", keep=True, features=["law", "music"])
+    report = root / "data/toy.json"
+    write_json(report, {"sha256": sha256(root / "data/toy.parquet"), "classes": [], "rows": {}})
+    keep(folder)
+    return root, folder
+
+
+@pytest.fixture
+def scale(whole, tmp_path):
+    """A copy of the scale, in which files are damaged; the kept files are others than those of the run."""
+    root = tmp_path / "scale"
+    shutil.copytree(whole[0], root, copy_function=shutil.copy2)
+    return root, root / whole[1].relative_to(whole[0])
+
+
+def flip(file):
+    """Change one bit in the middle."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def cut(file):
+    """Lose the second half."""
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def empty(file):
+    """Lose everything, as a file of which a crashed machine wrote the name alone."""
+    os.truncate(file, 0)
+
+
+def shown(root, folder):
+    """What a table does with a run before it reads it."""
+    record = records.record(folder)
+    agreement.check(folder, record)
+    agreement.check_intact(folder, record)
+
+
+def trains(root, folder):
+    toy.run(root, "cls-tanh", seed=2, epochs=1)
+
+
+def begins_from(root, folder):
+    toy.run(root, "cls-tanh", seed=2, epochs=1, start=folder)
+
+
+def predicts(root, folder):
+    pd.DataFrame({"text": ["a song"]}).to_csv(root / "new.csv", index=False)
+    predict_file(folder, root / "new.csv", root / "out.csv", encoding="utf-8", device="cpu")
+
+
+def reads_weights(root, folder):
+    trained.summary(folder)
+
+
+RUN = "runs/mine/tiny/toy/cls-tanh/1"
+LOADED = r"weights\.safetensors (cannot be read|is not what its run)"
+PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\)"
+AGAIN = r"; it was damaged or edited\. To train the run again: tailprompt retrain mine/tiny/toy/cls-tanh/1$"
+TABLE = [  # file, damage, who notices, sentence
+    *((f"{RUN}/{name}", harm, shown, rf"{name} is not what its run wrote \(SHA-256\){AGAIN}")
+      for name in ("predictions.parquet", "features.parquet", "curve.csv") for harm in (flip, cut, empty)),
+    *((f"{RUN}/run.json", harm, shown, r"run\.json is not JSON") for harm in (cut, empty)),
+    *((f"{RUN}/weights.safetensors", harm, begins_from, LOADED)
+      for harm in (flip, cut, empty)),
+    *((f"{RUN}/weights.safetensors", harm, predicts, LOADED)
+      for harm in (flip, cut, empty)),
+    *((f"{RUN}/weights.safetensors", harm, reads_weights, r"weights\.safetensors cannot be read")
+      for harm in (cut, empty)),
+    *(("data/toy.parquet", harm, trains, PREPARED)
+      for harm in (flip, cut, empty)),
+    *(("data/toy.json", harm, trains, r"toy\.json is not JSON") for harm in (cut, empty)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name, harm, notices, sentence",
+    TABLE,
+    ids=[f"{name.rpartition('/')[2]}-{harm.__name__}-{who.__name__}" for name, harm, who, _ in TABLE],
+)
+def test_a_damaged_file_is_noticed_in_one_sentence(scale, name, harm, notices, sentence):
+    root, folder = scale
+    harm(root / name)
+    with pytest.raises(BadInput, match=sentence) as error:
+        notices(root, folder)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("notices", [shown, begins_from, predicts, reads_weights, trains])
+def test_the_same_files_undamaged_are_taken(scale, notices):
+    notices(*scale)
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty])
+def test_damaged_tokens_are_made_again(scale, harm):
+    root, _ = scale
+    files = sorted(root.glob("tokens/*.ids"))
+    before = [file.read_bytes() for file in files]
+    for file in files:
+        harm(file)
+    trains(*scale)
+    assert files and [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("name", agreement.OUTPUTS)
+def test_a_kept_run_with_a_damaged_file_is_trained_and_not_put_back(scale, name):
+    _, folder = scale
+    record = read_json(folder / "run.json")
+    wanted = {key: record[key] for key in ("settings", "extras", "backbone")}
+    assert finished(folder, wanted, start=None, replaced=0)
+    flip(folder / ".finished" / f"{name}.kept")
+    for output in agreement.OUTPUTS:
+        (folder / output).unlink()
+    assert not finished(folder, wanted, start=None, replaced=0)
+
+
+@pytest.mark.parametrize("shift", [-10 * 365 * 86400, 10 * 365 * 86400])
+def test_a_clock_that_moved_changes_nothing_of_a_run(scale, monkeypatch, shift):
+    """What is asked is decided by content; a step is timed by a clock that does not jump."""
+    root, folder = scale
+    for file in folder.iterdir():
+        if file.is_file():
+            os.utime(file, (file.stat().st_mtime + shift,) * 2)
+    shown(root, folder)
+    real = __import__("time").time
+    monkeypatch.setattr("time.time", lambda: real() + shift)
+    again = toy.run(root, "cls-tanh", seed=3)
+    monkeypatch.undo()
+    same = toy.run(root / "beside", "cls-tanh", seed=3)
+    pd.testing.assert_frame_equal(toy.scores(again), toy.scores(same))
+
+
+def test_the_table_names_every_file_of_a_run(whole):
+    named = {name.rpartition("/")[2] for name, *_ in TABLE if name.startswith(RUN)}
+    assert named == {*agreement.OUTPUTS}

@@ -1,0 +1,139 @@
+"""Faults while the workflow runs: what is kept, what goes on, and that nothing is trained twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from project import TINY, copied, rewritten, snakemake
+
+from tailprompt.plan.held import holder
+
+pytestmark = pytest.mark.workflow
+
+COUNTED = """
+    with open("trained", "a") as file:
+        print(point.path, file=file)
+    torch.manual_seed(point.seed)
+"""
+RUNS = ("glee/tiny/toy/cls-tanh/775", "glee/tiny/toy/prompt/775")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project that notes each training, with data and backbone prepared."""
+    folder = copied(tmp_path_factory.mktemp("copy") / "project")
+    rewritten(folder / "src/tailprompt/train.py", "\n    torch.manual_seed(point.seed)\n", COUNTED)
+    return folder
+
+
+def told(scale, epochs):
+    """Options of Snakemake for two runs of so many epochs in a scale of their own."""
+    protocol = f"protocols={{glee: {{seeds: [775], settings: {{epochs: {epochs}, patience: 1000000}}}}}}"
+    own = ("--config", f"scale={scale}", protocol)
+    return ("runs", "--profile", "workflow/profiles/local", "--cores", "2", *TINY, *own)
+
+
+def folder_of(project, scale, run):
+    return project / f"results/{scale}/runs/{run}"
+
+
+def trainings(project):
+    """The runs in the order in which their training was begun; the list is emptied."""
+    file = project / "trained"
+    text = file.read_text() if file.exists() else ""
+    file.unlink(missing_ok=True)
+    return sorted(text.split())
+
+
+@contextmanager
+def driver(project, *arguments):
+    """Snakemake in the background, as a terminal starts it; its output is in the file `driver.log`."""
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    with open(project / "driver.log", "w") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=project,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait(look, seconds=180):
+    """What `look` finds, once it finds something."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, "nothing found in time"
+        time.sleep(0.05)
+    return found
+
+
+def test_a_killed_drivers_jobs_end_and_the_next_driver_trains_nothing_twice(project):
+    folders = [folder_of(project, "orphans", run) for run in RUNS]
+    with driver(project, *told("orphans", 60)) as process:
+        wait(lambda: all(map(holder, folders)))
+        process.kill()  # the driver alone: its jobs live on
+        process.wait()
+    assert snakemake(project, "--unlock", *told("orphans", 60)).returncode == 0
+    done = snakemake(project, *told("orphans", 60))
+    assert done.returncode == 0, done.stdout
+    assert trainings(project) == sorted(RUNS)
+    logs = [(project / f"results/orphans/logs/train/{run}.log").read_text() for run in RUNS]
+    assert all("was finished by another job" in log for log in logs), logs
+    assert "Nothing to be done" in snakemake(project, *told("orphans", 60)).stdout
+
+
+def test_two_drivers_train_each_run_once(project):
+    options = ("--nolock", *told("both", 40))
+    with driver(project, *options) as first:
+        second = snakemake(project, *options)
+        assert second.returncode == 0, second.stdout
+        assert first.wait() == 0, (project / "driver.log").read_text()
+    assert trainings(project) == sorted(RUNS)
+
+
+def test_a_terminated_job_says_where_it_goes_on_and_goes_on_there(project):
+    folders = [folder_of(project, "terminated", run) for run in RUNS]
+    with driver(project, *told("terminated", 100000)) as process:
+        wait(lambda: all(map(holder, folders)) and len(trainings_begun(project)) == 2)
+        time.sleep(1)
+        for folder in folders:
+            os.kill(holder(folder)["pid"], signal.SIGTERM)
+        assert process.wait(120) == 1
+    trainings(project)
+    assert all((folder / "state.pt").is_file() for folder in folders)
+    log = (project / "driver.log").read_text()
+    assert "stopped by SIGTERM after step " in log.splitlines()[-1], log
+    with driver(project, *told("terminated", 100000)) as process:
+        logs = [project / f"results/terminated/logs/train/{run}.log" for run in RUNS]
+        wait(lambda: all(log.is_file() and "going on after step" in log.read_text() for log in logs))
+        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(120)
+    trainings(project)
+
+
+def trainings_begun(project):
+    file = project / "trained"
+    return file.read_text().split() if file.exists() else []
+
+
+def test_a_forced_run_is_trained_again(project):
+    assert snakemake(project, *told("forced", 2)).returncode == 0
+    assert trainings(project) == sorted(RUNS)
+    for options, expected in (((), []), (("--forcerun", "train"), sorted(RUNS))):
+        assert snakemake(project, *told("forced", 2), *options).returncode == 0
+        assert trainings(project) == expected

@@ -1,0 +1,366 @@
+"""What each edit makes stale: the jobs that it plans, alone and in pairs, and what a run of them leaves.
+
+All stages are stand-ins. A plan changes nothing, so each edit is taken back, with the times of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from contextlib import ExitStack, contextmanager
+from itertools import combinations, count
+from pathlib import Path
+
+import pytest
+import stand_ins
+from forks import said
+from project import snakemake, values, wildcards
+
+from tailprompt.files import sha256
+from tailprompt.plan import asked, blocks, made
+from tailprompt.plan.config import load
+from tailprompt.plan.settings import settings
+
+pytestmark = pytest.mark.workflow
+
+CONFIG = ("--configfile", "tests/tiny.yaml", "matrix.yaml")
+METHODS = ("cls-tanh", "prompt", "prompt-focal")  # the last starts from the one before
+DATASETS = {"toy": "tiny", "filed": "tiny", "judged": "tiny", "other": "grown"}  # and their backbones
+SCALE, RUNS = Path("matrix.yaml"), Path("results/tiny/runs/glee")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project in which everything is made."""
+    folder = stand_ins.made(tmp_path_factory.mktemp("copy") / "project")
+    run(folder)
+    return folder
+
+
+def run(folder):
+    """Make everything, after which there is nothing left to do."""
+    done = snakemake(folder, *CONFIG, "--profile", "workflow/profiles/local", "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    assert planned(folder) == set()
+
+
+def planned(folder):
+    """The jobs of a dry run: the rule and what it is for."""
+    status, text = said(folder, "-n", *CONFIG)
+    assert status == 0, text
+    return {
+        f"{rule} {subject(values(about))}" for rule, about in wildcards(text) if rule not in ("all", "runs")
+    }
+
+
+def subject(named):
+    """What a job is for; a seed is named if it is not the usual one."""
+    if "point" not in named:
+        return named.get("name") or next(
+            named[key] for key in ("dataset", "backbone", "recipe") if key in named
+        )
+    name = f"{named['dataset']}/{named['method']}"
+    return name if named["seed"] == "775" else f"{name}/{named['seed']}"
+
+
+def trained(datasets=DATASETS, methods=METHODS, seed=""):
+    """The jobs that train runs, and those that show them."""
+    shown = {"draw figure4"} if "toy" in datasets and "cls-tanh" in methods and not seed else set()
+    return {f"train {dataset}/{method}{seed}" for dataset in datasets for method in methods} | TABLES | shown
+
+
+def prepared(*datasets):
+    """The jobs that prepare data sets, and those that read their reports."""
+    return (
+        {f"prepare {name}" for name in datasets} | TABLES | ({"draw figure4"} if "toy" in datasets else set())
+    )
+
+
+NUMBERS = count()
+TABLES = {"tabulate table2", "tabulate claims"}
+TINY = ("toy", "filed", "judged")  # the data sets whose runs have the backbone tiny
+WITH_WORDS = ("toy", "judged")
+GROWN = {"pretrain grown", "backbone grown"} | trained(["other"])
+
+
+@contextmanager
+def kept(path):
+    """A file, or a folder, as it was before, with its times."""
+    copy = path.with_name(f".{path.name}.kept{next(NUMBERS)}")
+    if path.is_dir():
+        shutil.copytree(path, copy)
+    elif path.exists():
+        shutil.copy2(path, copy)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        if copy.exists():
+            copy.rename(path)
+
+
+def replaced(file, old, new):
+    """Another text in a file."""
+
+    @contextmanager
+    def change(folder):
+        with kept(folder / file) as path:
+            text = path.read_text("utf-8")
+            assert old in text, (file, old)
+            path.write_text(text.replace(old, new, 1), "utf-8")
+            yield
+
+    return change
+
+
+def longer(file, text="\n# edited\n"):
+    """A file with something at its end."""
+
+    @contextmanager
+    def change(folder):
+        with kept(folder / file) as path, open(path, "a", encoding="utf-8") as end:
+            end.write(text)
+            end.flush()
+            yield
+
+    return change
+
+
+def gone(name):
+    """Without a file or folder."""
+
+    @contextmanager
+    def change(folder):
+        with kept(folder / name) as path:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            yield
+
+    return change
+
+
+def touched(*names):
+    """Files that are as they were, but newer."""
+
+    @contextmanager
+    def change(folder):
+        with ExitStack() as stack:
+            for name in names:
+                os.utime(stack.enter_context(kept(folder / name)))
+            yield
+
+    return change
+
+
+@contextmanager
+def moved(folder):
+    """The file of a data set at another place."""
+    with (
+        kept(folder / "tests/moved.csv") as path,
+        replaced(SCALE, "tests/other.csv", "tests/moved.csv")(folder),
+    ):
+        shutil.copy(folder / "tests/other.csv", path)
+        yield
+
+
+@contextmanager
+def killed(folder):
+    """What a killed driver leaves: its locks, and finished runs that Snakemake did not note."""
+    locks = folder / ".snakemake/locks"
+    with kept(folder / ".snakemake/metadata") as metadata:
+        shutil.rmtree(metadata)
+        metadata.mkdir()
+        for kind in ("input", "output"):
+            (locks / f"0.{kind}.lock").write_text("results/tiny/runs/nothing\n")
+        yield
+        for kind in ("input", "output"):
+            (locks / f"0.{kind}.lock").unlink()
+
+
+@contextmanager
+def looked_at(folder):
+    """A dry run of another configuration."""
+    before = {file: file.read_bytes() for file in (folder / "results/tiny/asked").rglob("*.json")}
+    status, text = said(folder, "-n", *CONFIG, "--config", "methods={prompt: {eta: 9.5}}")
+    assert status == 0 and "train" in text, text
+    assert before == {file: file.read_bytes() for file in (folder / "results/tiny/asked").rglob("*.json")}
+    yield
+
+
+def of(run, backbone="tiny"):
+    """The folder of a run."""
+    return RUNS / backbone / run / "775"
+
+
+# Edits of what jobs made
+MADE = (
+    "run's file gone",
+    "run gone",
+    "run.json",
+    "weights of a start",
+    "prepared data gone",
+    "memory",
+)
+EDITS = {
+    "template": (
+        replaced(
+            SCALE, 'It was {mask} ."\n    max_length: 32\nsets', 'It is {mask} ."\n    max_length: 32\nsets'
+        ),
+        prepared("other") | trained(["other"], METHODS[1:]),
+    ),
+    "length": (
+        replaced(SCALE, "max_length: 32\n  judged", "max_length: 31\n  judged"),
+        prepared("filed") | trained(["filed"]),
+    ),
+    "title": (replaced(SCALE, "title: Toy", "title: Toys"), prepared("toy")),
+    "threshold": (replaced(SCALE, "title: Toy", "threshold: 0.6, title: Toy"), prepared("toy")),
+    "rate": (replaced(SCALE, "cls-tanh: {eta: 1.5", "cls-tanh: {eta: 2.5"), trained(methods=METHODS[:1])),
+    "rate of a start": (
+        replaced(SCALE, "prompt: {eta: 1.5", "prompt: {eta: 2.5"),
+        trained(methods=METHODS[1:]),
+    ),
+    "default": (
+        replaced("src/tailprompt/components/losses.py", "gamma: float = key(1.0", "gamma: float = key(2.0"),
+        trained(methods=METHODS[2:]),
+    ),
+    "word": (
+        replaced("tests/words.csv", "food,bread", "food,soup"),
+        prepared(*WITH_WORDS) | trained(WITH_WORDS, METHODS[1:]),
+    ),
+    "order of classes": (
+        replaced("tests/words.csv", "food,bread\nlaw,court", "law,court\nfood,bread"),
+        prepared(*WITH_WORDS) | trained(WITH_WORDS),
+    ),
+    "verbalizer": (
+        replaced(SCALE, "title: Filed", "verbalizer: tests/words.csv\n    title: Filed"),
+        prepared("filed") | trained(["filed"]),
+    ),
+    "backbone": (
+        replaced(SCALE, "hidden_size: 16, num", "hidden_size: 32, num"),
+        {"backbone tiny"} | trained(TINY),
+    ),
+    "weights": (longer("own/tiny/model.safetensors"), {"backbone tiny"} | trained(TINY)),
+    "tokenizer": (longer("own/tiny/tokenizer_config.json"), {"backbone tiny"} | trained(TINY)),
+    "split": (
+        replaced(SCALE, "title: Other", "split_seed: 1\n    title: Other"),
+        prepared("other") | trained(["other"]),
+    ),
+    "place of data": (moved, prepared("other")),
+    "own data": (longer("tests/other.csv", "more,music\n"), prepared("other") | trained(["other"])),
+    "data below data_dir": (
+        longer("own/filed/rows.csv", "more,music\n"),
+        prepared("filed") | trained(["filed"]),
+    ),
+    "data below data_dir gone": (gone("own/filed/rows.csv"), prepared("filed") | trained(["filed"])),
+    "corpus": (
+        longer("corpus.txt", "\nMore.\n"),
+        {"annotate judged", "vocabulary grown", "pack grown"}
+        | prepared("judged")
+        | trained(["judged"])
+        | GROWN,
+    ),
+    "annotator": (
+        longer("judge/config.json", "\n"),
+        {"annotate judged"} | prepared("judged") | trained(["judged"]),
+    ),
+    "annotator's weights": (
+        longer("judge/model.safetensors", "\n"),
+        {"annotate judged"} | prepared("judged") | trained(["judged"]),
+    ),
+    "recipe's rate": (replaced(SCALE, "lr: 2.0e-3", "lr: 1.0e-3"), GROWN),
+    "vocabulary": (replaced(SCALE, "size: 300", "size: 310"), {"vocabulary grown", "pack grown"} | GROWN),
+    "card": (replaced(SCALE, "seen: nothing", "seen: little"), set()),
+    "seed": (replaced(SCALE, "seeds: [775]", "seeds: [775, 776]"), trained(seed="/776")),
+    "loader's code": (longer("src/tailprompt/data/readers.py"), prepared(*DATASETS)),
+    "training code": (longer("src/tailprompt/training/loop.py"), set()),
+    "figure's code": (longer("src/tailprompt/report/figures/features.py"), {"draw figure4"}),
+    "table's code": (longer("src/tailprompt/report/tables/scores.py"), TABLES),
+    "claim": (
+        replaced("config/papers/glee.yaml", "Claims of the paper and", "The claims of the paper and"),
+        {"tabulate claims"},
+    ),
+    "printed number": (longer("config/reported/glee.csv", "x,x,x,x,1,1,1\n"), TABLES),
+    "features": (
+        replaced("tests/tiny.yaml", "classes: [music, law]", "classes: [music, food]"),
+        trained(["toy"], METHODS[:1]),
+    ),
+    "run's file gone": (gone(of("filed/prompt") / "predictions.parquet"), trained(["filed"], METHODS[1:])),
+    "run gone": (gone(of("filed/prompt-focal")), trained(["filed"], METHODS[2:])),
+    "run.json": (
+        replaced(of("judged/cls-tanh") / "run.json", '"eta": ', '"eta": 1'),
+        trained(["judged"], METHODS[:1]),
+    ),
+    "weights of a start": (
+        replaced(of("other/prompt", "grown") / "run.json", '"weights_sha256": "', '"weights_sha256": "0'),
+        trained(["other"], METHODS[2:]),
+    ),
+    "prepared data gone": (gone("results/tiny/data/toy.parquet"), prepared("toy")),
+    "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
+    "times": (
+        touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
+        set(),
+    ),
+    "memory": (gone(".snakemake"), set()),
+    "killed driver": (killed, set()),
+    "dry run of another": (looked_at, set()),
+}
+CLASH = (  # edits of which the second undoes the first
+    {"data below data_dir", "data below data_dir gone"},
+    {"memory", "killed driver"},
+)
+PAIRS = [sorted(pair) for pair in combinations(sorted(EDITS), 2) if {*pair} not in CLASH]
+# Of these a run cannot follow, or what it leaves must not be taken back; the last is code of the copy alone.
+NOT_RUN = {"data below data_dir gone", "killed driver", "dry run of another", "default"}
+SAFE = sorted(name for name in EDITS if name not in NOT_RUN and name not in MADE)
+
+
+@pytest.mark.parametrize("edit", sorted(EDITS))
+def test_an_edit_plans_exactly_these_jobs(project, edit):
+    change, jobs = EDITS[edit]
+    with change(project):
+        assert planned(project) == jobs
+
+
+FORGOTTEN = [["claim", "memory"], ["memory", "rate"], ["memory", "split"], ["memory", "vocabulary"]]
+
+
+@pytest.mark.parametrize("pair", [*FORGOTTEN, *random.Random(16).sample(PAIRS, 14)], ids=" and ".join)
+def test_two_edits_plan_the_jobs_of_both(project, pair):
+    with ExitStack() as both:
+        for edit in pair:
+            both.enter_context(EDITS[edit][0](project))
+        assert planned(project) == EDITS[pair[0]][1] | EDITS[pair[1]][1]
+
+
+def agrees(folder, monkeypatch):
+    """Whether all runs are what the configuration asks, on the data, weights and starts that there are."""
+    monkeypatch.chdir(folder)
+    config = load(CONFIG[1:])
+    for point in blocks.all_points(config):
+        record = json.loads(Path("results/tiny/runs", point.path, "run.json").read_text())
+        weights = made.weights(config, point.backbone)
+        wanted = asked.asked(config, point, settings(config, point), weights)
+        assert {key: record.get(key) for key in wanted} == wanted, point
+        assert record["data"]["sha256"] == sha256(f"results/tiny/data/{point.dataset}.parquet")
+        assert record["saw"] == sha256(Path(wanted["backbone"]["path"], "model.safetensors"))
+        if wanted["start"]:
+            start = Path("results/tiny/runs", wanted["start"]["run"], "weights.safetensors")
+            assert record["start_sha256"] == sha256(start)
+
+
+def test_one_run_of_the_command_after_many_edits_leaves_what_is_asked_and_so_after_they_are_taken_back(
+    project, monkeypatch
+):
+    order = random.Random(17).sample(SAFE, len(SAFE))
+    for edits in (order[::2], order[1::2]):
+        with ExitStack() as stack:
+            for edit in edits:
+                stack.enter_context(EDITS[edit][0](project))
+            run(project)
+            agrees(project, monkeypatch)
+    shutil.rmtree(project / ".snakemake")
+    for name in ("toy/prompt", "filed/cls-tanh"):
+        (project / of(name) / "run.json").unlink()
+    run(project)
+    agrees(project, monkeypatch)
