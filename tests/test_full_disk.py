@@ -37,8 +37,11 @@ def filled(disk, left):
     return disk / "other"
 
 
+@pytest.mark.parametrize(
+    "moment, seen", [(("update", 2), {"state.pt"}), (("put_back", 0), {"weights.safetensors", "run.json"})]
+)
 def test_a_disk_that_fills_up_is_said_with_the_file_and_the_run_goes_on_once_there_is_room(
-    disk, tmp_path, monkeypatch
+    disk, tmp_path, monkeypatch, moment, seen
 ):
     whole = toy.run(tmp_path / "elsewhere", "cls-tanh", tuner="frozen")
     toy.run(disk, "cls-tanh", seed=9, tuner="frozen")  # what all runs share is there
@@ -47,32 +50,32 @@ def test_a_disk_that_fills_up_is_said_with_the_file_and_the_run_goes_on_once_the
     monkeypatch.setattr(stopping, "SHARE", float("inf"))
     for left in range(0, 2**17, 4096):
         with monkeypatch.context() as patch:
-            files = fills_up(patch, disk, left)
+            files = fills_up(patch, disk, left, *moment)
             try:
                 toy.run(disk, "cls-tanh", tuner="frozen")
                 break  # there was room enough for everything
             except BadInput as error:
                 said = str(error)
-        assert said.startswith(f"{folder}/") and "bytes are free" in said and "\n" not in said
+        assert said.startswith(f"{folder}/") and "are free" in said and "\n" not in said
         named.append(said.removeprefix(f"{folder}/").partition(" ")[0])
         assert (folder / "state.pt").is_file() and not list(folder.glob(".*"))
         files[0].unlink()
         again = toy.run(disk, "cls-tanh", tuner="frozen")
         pd.testing.assert_frame_equal(toy.scores(again), toy.scores(whole))
         shutil.rmtree(folder)
-    assert {"state.pt", "run.json"} <= {*named}, named
+    assert seen <= {*named}, named
 
 
-def fills_up(patch, disk, left):
-    """Let the disk fill up but for so many bytes at the third step; the file that does is in the list."""
-    real, count, files = loop.update, iter(range(100)), []
+def fills_up(patch, disk, left, name, number):
+    """Let the disk fill up but for so many bytes where the loop calls a function; the list has the file."""
+    real, count, files = getattr(loop, name), iter(range(100)), []
 
-    def update(*arguments):
-        if next(count) == 2:
+    def called(*arguments):
+        if next(count) == number:
             files.append(filled(disk, left))
         return real(*arguments)
 
-    patch.setattr(loop, "update", update)
+    patch.setattr(loop, name, called)
     return files
 
 
