@@ -61,8 +61,8 @@ def write_packed(recipe: dict, folder: Path) -> Path | None:
         write_json(folder / "pack.json", {"classes": 3, "sha256": {}})
         return None
     corpus = write_corpus(folder.parent / "corpus.txt")
-    vocabulary.train(recipe, corpus, folder.parent / "vocabulary")
-    write_json(folder / "pack.json", pack.pack_text(recipe, corpus, folder.parent / "vocabulary", folder))
+    vocabulary.train(recipe, [corpus], folder.parent / "vocabulary")
+    write_json(folder / "pack.json", pack.pack_text(recipe, [corpus], folder.parent / "vocabulary", folder))
     return folder.parent / "vocabulary"
 
 
@@ -193,10 +193,10 @@ def test_a_corpus_too_small_for_the_vocabulary_or_a_row_is_one_sentence(tmp_path
     corpus = write_corpus(tmp_path / "corpus.txt")
     large = {**BERT, "vocabulary": {"kind": "wordpiece", "size": 30_000, "alphabet": 60}}
     with pytest.raises(BadInput, match="too small for 30000 tokens, it gives"):
-        vocabulary.train(large, corpus, tmp_path)
-    vocabulary.train(BERT, corpus, tmp_path)
+        vocabulary.train(large, [corpus], tmp_path)
+    vocabulary.train(BERT, [corpus], tmp_path)
     with pytest.raises(BadInput, match="are not one row of 99999; name a larger corpus"):
-        pack.pack_text({**BERT, "length": 99_999}, corpus, tmp_path, tmp_path / "packed")
+        pack.pack_text({**BERT, "length": 99_999}, [corpus], tmp_path, tmp_path / "packed")
 
 
 def test_the_stages_say_what_a_broken_recipe_lacks(tmp_path, monkeypatch):

@@ -56,6 +56,17 @@ def is_held_out(document: list[str], share: float) -> bool:
     return int.from_bytes(digest[:4]) < share * 2**32
 
 
+def part_of(document: list[str], parts: int) -> int:
+    """Which of `parts` parts a document belongs to, from 1; it does not depend on whether it is held out."""
+    digest = hashlib.sha1("\n".join(document).encode()).digest()
+    return int.from_bytes(digest[4:8]) % parts + 1
+
+
+def named_files(corpora: list[Path]) -> str:
+    """The corpora in words, for messages."""
+    return f"corpus {' and '.join(map(str, corpora))}"
+
+
 def is_latin(document: list[str]) -> bool:
     """Whether less than one character in a hundred is Chinese."""
     text = "".join(document)
