@@ -68,7 +68,8 @@ def articles(repository: Path, commit: str, folder: str) -> Iterator[tuple[str, 
         process.stdout.close()
         said = process.stderr.read().decode(errors="replace").strip()
         process.stderr.close()
-    if process.wait():
+        process.wait()
+    if process.returncode:
         raise BadInput(f"{repository}: git cannot read {folder} at commit {commit} ({said})")
 
 
