@@ -203,14 +203,14 @@ def tokens(packed: Path, recipe: dict) -> list[int]:
 
 
 def test_parts_hold_the_documents_of_the_whole_and_the_same_are_held_out(tmp_path):
-    (tmp_path / "whole").mkdir()
-    words = pretrain.read_tokenizer(write_packed(T5, tmp_path / "whole/packed"))
-    recipe, _ = in_parts(tmp_path)
-    packs = [tmp_path / "whole/packed", tmp_path / "packed"]
-    documents = [sorted(words.decode(tokens(pack, recipe)).split("</s>")) for pack in packs]
+    recipe, tokenizer = in_parts(tmp_path)
+    packs = [tmp_path / "whole", tmp_path / "packed"]
+    write_json(packs[0] / "pack.json", pack.pack_text(T5, [tmp_path / "corpus.txt"], tokenizer, packs[0]))
+    words = pretrain.read_tokenizer(tokenizer)
+    documents = [sorted(words.decode(tokens(packed, recipe)).split("</s>")) for packed in packs]
     assert documents[0] == documents[1]
-    assert len({(pack / "held_out.bin").read_bytes() for pack in packs}) == 1
-    one, three = (json.loads((pack / "pack.json").read_text()) for pack in packs)
+    assert len({(packed / "held_out.bin").read_bytes() for packed in packs}) == 1
+    one, three = (json.loads((packed / "pack.json").read_text()) for packed in packs)
     assert {**one, "parts": three["parts"]} == three and "parts" not in one
     assert sum(three["parts"].values()) == one["train"] and len(three["parts"]) == 3
     assert min(three["parts"].values()) > one["train"] / 5
@@ -229,6 +229,11 @@ def test_training_reads_the_parts_that_are_named_and_needs_no_others(tmp_path):
         pretrain.pretrain("all", recipe, packed, tokenizer, None, tmp_path / "all", CPU)
 
 
+def read_by_transformers(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights of a T5 in a folder."""
+    return T5ForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).state_dict()
+
+
 def test_a_checkpoint_in_shards_is_the_same_one_for_transformers_and_for_us(tmp_path):
     tokenizer = write_packed(LARGE, tmp_path / "packed")
     made = {name: tmp_path / name for name in ("whole", "shards", "on")}
@@ -236,25 +241,21 @@ def test_a_checkpoint_in_shards_is_the_same_one_for_transformers_and_for_us(tmp_
     (made["shards"]).mkdir()
     (made["shards"] / "model-00007-of-00007.safetensors").touch()  # of another checkpoint
     (made["shards"] / "model.safetensors").touch()
-    shards = {**LARGE, "shards": 1}
-    pretrain.pretrain("a", shards, tmp_path / "packed", tokenizer, None, made["shards"], CPU)
+    recipe = {**LARGE, "shards": 1}
+    pretrain.pretrain("a", recipe, tmp_path / "packed", tokenizer, None, made["shards"], CPU)
     files = weights_in(made["shards"])
     assert len(files) > 1 and sorted(made["shards"].glob("model*.safetensors")) == files
     assert all(file.stat().st_size < 1.1e6 for file in files)
     about = json.loads((made["shards"] / "pretraining.json").read_text())
     assert about["sha256"] == {file.name: sha256(file) for file in files}
-    states = [
-        T5ForConditionalGeneration.from_pretrained(made[name]).state_dict() for name in ("whole", "shards")
-    ]
-    assert all(torch.equal(states[1][name], value) for name, value in states[0].items())
+    whole, shards = (read_by_transformers(made[name]) for name in ("whole", "shards"))
+    assert all(torch.equal(shards[name], value) for name, value in whole.items())
     loaded = backbones.load({"family": "t5", "path": str(made["shards"])})
     assert isinstance(loaded, backbones.Backbone)
-    on = {**shards, "lr": 1e-9, "steps": 1}
+    on = {**recipe, "lr": 1e-9, "steps": 1}
     pretrain.pretrain("on", on, tmp_path / "packed", tokenizer, made["shards"], made["on"], CPU)
-    after = T5ForConditionalGeneration.from_pretrained(made["on"]).state_dict()
-    assert all(
-        torch.allclose(after[name].float(), value.float(), atol=1e-3) for name, value in states[1].items()
-    )
+    after = read_by_transformers(made["on"])
+    assert all(torch.allclose(after[name], value, atol=1e-3) for name, value in shards.items())
     files[0].unlink()
     with pytest.raises(BadInput, match=f"{files[0].name} not found; bring the files of its weights"):
         pretrain.pretrain("on", on, tmp_path / "packed", tokenizer, made["shards"], tmp_path / "b", CPU)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from tailprompt.data.corpus import is_held_out, kept, named_files
+from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import json_option, whole, write_json
 
@@ -72,12 +72,12 @@ def train(recipe: dict, corpora: list[Path], folder: Path) -> None:
     Raises BadInput if they are too small for the vocabulary.
     """
     settings = dict(recipe["vocabulary"])
-    learn = named(KINDS, settings.pop("kind"), "kind of vocabulary")
+    learn, share = named(KINDS, settings.pop("kind"), "kind of vocabulary"), settings.pop("share", 1.0)
     paragraphs = (
         paragraph
         for corpus in corpora
         for document in kept(corpus, recipe["scripts"])
-        if not is_held_out(document, recipe["held_out"])
+        if is_sampled(document, share) and not is_held_out(document, recipe["held_out"])
         for paragraph in document
     )
     tokenizer, config = learn(paragraphs, **settings)
