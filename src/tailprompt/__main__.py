@@ -20,6 +20,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
   explain  [RUN]                 show where each setting of a run comes from; without RUN list every setting
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
+  audit    RUN ...               list the rows whose label is most doubtful, class by class, in a CSV file
   export   RUN FOLDER            write the soft prompt of a run as a peft adapter
   bundle   SCALE FILE            write the results of a scale into one file, without weights
   unbundle FILE ...              add bundled results to those here, for tables and figures
@@ -46,6 +47,8 @@ STAGES = (
     "tabulate",
     "draw",
     "predict",
+    "audit",
+    "answer",
     "export",
     "bundle",
     "unbundle",
