@@ -33,7 +33,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             "Head and tail, and the cost",
             [],
             pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
-            words.methods(rows, score, groups),
+            words.methods(rows, score, groups, searched="choose" in first),
         ),
         Section(
             "Where it goes wrong", [], pictures.svg(pictures.confusion(worst)), words.classes(worst)

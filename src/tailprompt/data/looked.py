@@ -25,7 +25,7 @@ HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 CHINESE = 0.3  # share of Han characters among the letters of a Chinese text, which has Latin names in it
 SAMPLE = 1000  # texts that the language is guessed from
-LENGTHS = (32, 64, 96, 128)  # tokens
+LENGTHS = (32, 48, 64, 96, 128)  # tokens
 COVERED = 0.9  # share of the texts that are to be read whole, if the largest length allows
 
 

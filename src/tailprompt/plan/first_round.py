@@ -12,17 +12,19 @@ from statistics import median
 import pandas as pd
 
 from tailprompt.cpus import CPUS
+from tailprompt.data.looked import Looked
+from tailprompt.files import whole
 from tailprompt.plan import blocks, config
 from tailprompt.plan.forecast import seconds_left
 from tailprompt.plan.hours import by_rule, on_cpu
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
-from tailprompt.data.looked import Looked
 
 PAPERS = ("try", "try-images")
-MOST = {"train": 3000, "dev": 500, "test": 2000}  # rows of a first round
+MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round
+LONGEST = 48  # tokens
 SHARES = {"train": 0.7, "dev": 0.1, "test": 0.2}
-TEXTS = "{lr: 5.0e-4, epochs: 4, warmup: 0.5, precision: float32, bucket: 8}"
+TEXTS = "{lr: 5.0e-4, epochs: 2.5, warmup: 0.5, precision: float32, bucket: 8}"
 IMAGES = (
     "{lr: 3.0e-3, optimizer: adamw, weight_decay: 1.0e-4, adam_eps: 1.0e-8, clip: 1.0, schedule: cosine, batch: 64,"
     " epochs: 6, warmup: 0.5, mixup: 0.0, precision: float32, bucket: 1}"
@@ -54,7 +56,8 @@ protocols:
 # The metric that decides; for two classes f1/rarest or average_precision/rarest, for balanced data accuracy/all.
 papers: {{{paper}: {{tables: {{first: {{winner: f1/all}}}}}}}}
 {keep}"""
-KEEP = "# Weights are kept, so that the winner can predict new rows.\nmethods: {{{rows}}}\n"
+KEEP = "# Weights are kept, so that the winner can predict new rows; a head alone learns at a higher rate.\nmethods: {{{rows}}}\n"
+RATES = {"linear": "{lr: 1.0e-2}"}  # of texts, where the rate of all is that of a tuned backbone
 
 
 def slug(path: Path) -> str:
@@ -64,7 +67,7 @@ def slug(path: Path) -> str:
 
 
 def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> str:
-    """The text of the configuration. shared: the configuration of config/demo.yaml, whose rows it builds on.
+    """The text of the configuration. shared: the configuration of config/mine.yaml, whose rows it builds on.
 
     keep: methods whose weights are kept.
     """
@@ -74,7 +77,8 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
     cut = {split: most for split, most in MOST.items() if rows[split] > most} if "split" not in looked.columns else MOST
     train = min(rows["train"], MOST["train"])
     others = "".join(f",{split}={n}" for split, n in cut.items() if split != "train")
-    whole = name if not cut else f"{name}@" + ",".join(f"{split}={n}" for split, n in cut.items())
+    rows_of = ({} if images else RATES) | {one: "{keep: true}" for one in keep}
+    taken = name if not cut else f"{name}@" + ",".join(f"{split}={n}" for split, n in cut.items())
     return CONFIG.format(
         model="config/mine-images.yaml" if images else "config/mine.yaml",
         cores=CPUS,
@@ -83,14 +87,14 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
         paper=paper,
         name=name,
         row=row_of(looked),
-        dataset=whole,
+        dataset=taken,
         half=f"{name}@train={max(1, train // 2)}{others}",
         language=looked.language,
         backbone="vit-mini" if images else "bert-mini",
-        larger=shared["protocols"]["glee"]["backbones"].get(looked.language, "vit-base-in21k"),
+        larger=shared["protocols"]["across"]["backbones"][looked.language],
         methods=", ".join(shared["papers"][paper]["tables"]["first"]["methods"]),
         settings=IMAGES if images else TEXTS,
-        keep=KEEP.format(rows=", ".join(f"{name}: {{keep: true}}" for name in keep)) if keep else "",
+        keep=KEEP.format(rows=", ".join(f"{name}: {told}" for name, told in rows_of.items())) if rows_of else "",
     )
 
 
@@ -102,7 +106,7 @@ def row_of(looked: Looked) -> str:
     else:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
-        lines += [f"max_length: {looked.length}          # tokens; longer texts are cut"]
+        lines += [f"max_length: {min(looked.length, LONGEST):<11} # tokens; most of your texts have up to {looked.length}"]
     if looked.alone:
         lines.append(f"singletons: train         # {looked.alone} classes have one row; they stay in training")
     return "\n".join(f"    {line}" for line in lines)
@@ -115,7 +119,7 @@ def quoted(text: str) -> str:
 
 def keeping(scale: dict) -> list[str]:
     """The methods of a scale that keep their weights only if told to."""
-    found = [point for point in blocks.all_points(scale) if "keep" in settings(scale, point)]
+    found = [point for point in blocks.all_points(scale) if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"]
     return blocks.unique(point.method.partition("@")[0] for point in found)
 
 
@@ -158,6 +162,18 @@ def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[s
     ]
 
 
-def load(file: str) -> dict:
-    """The checked configuration of a file of this round."""
-    return config.load([file])
+def settle(looked: Looked, file: Path, *, anew: bool) -> str:
+    """Write the configuration unless it is there, and say so.
+
+    It is written twice: which methods keep weights only if told to, the first form tells.
+    """
+    there = file.is_file()
+    if there and not anew:
+        return f"config: {file} is there and is used as it is; --anew writes it anew"
+    shared = config.load(["config/mine.yaml"])
+    with whole(file) as temporary:
+        text = written(looked, str(file), shared, keep=[])
+        temporary.write_text(text, "utf-8")
+        keep = keeping(config.load([temporary]))
+        temporary.write_text(written(looked, str(file), shared, keep=keep), "utf-8")
+    return f"config: {file} {'written anew' if there else 'written'}; edit it and run the same command again"

@@ -35,6 +35,8 @@ def lead(row: Row) -> str:
 def advice(rows: list[Row]) -> str:
     """What is as good as can be told and cheaper, or that nothing is."""
     near = [row for row in rows[1:] if not row.worse]
+    if len(rows) == 1:
+        return "There is nothing to compare it with yet."
     if not near:
         return "All other methods are clearly worse."
     cheap = min(near, key=lambda row: row.seconds)
@@ -53,8 +55,11 @@ def time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def methods(rows: list[Row], score: str, groups: list[str]) -> Sheet:
-    """Methods by score: the lead of the leader, groups of classes, cost."""
+def methods(rows: list[Row], score: str, groups: list[str], *, searched: bool) -> Sheet:
+    """Methods by score: the lead of the leader, groups of classes, cost.
+
+    searched: whether settings were chosen on dev for each method.
+    """
     metric = score.partition("/")[0]
     heads = ["method", metrics.title(score), "behind by", *(metrics.GROUPS[name] for name in groups)]
     heads += ["trained parameters", "seconds a run", "memory, MB"]
@@ -74,6 +79,8 @@ def methods(rows: list[Row], score: str, groups: list[str]) -> Sheet:
         "leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test rows). Seconds and "
         "memory are those of this machine, with what else ran on it."
     ]
+    if not searched:
+        notes.append("One learning rate a method, not searched: a first round. config/mine.yaml searches it.")
     return sheet("Methods", heads, lines, notes, words=1)
 
 
