@@ -205,11 +205,17 @@ def attempt(arguments: list[str]) -> None:
     options = options_of(
         "try",
         arguments,
-        ("path", {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"}),
+        (
+            "path",
+            {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"},
+        ),
         ("--text", column),
         ("--label", column),
         ("--anew", {"action": "store_true", "help": "write the configuration anew, whatever it says"}),
-        ("--look", {"action": "store_true", "help": "write the configuration and say the times, and run nothing"}),
+        (
+            "--look",
+            {"action": "store_true", "help": "write the configuration and say the times, and run nothing"},
+        ),
     )
     looked = look(options.path, text=options.text, label=options.label)
     print("\n".join(looked.said))
@@ -219,14 +225,31 @@ def attempt(arguments: list[str]) -> None:
     print("\n".join(first_round.told(whole)), flush=True)
     if options.look:
         return
-    command = [sys.executable, "-m", "snakemake", "--cores", str(CPUS), "--quiet", "rules", "--configfile", *files]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        str(CPUS),
+        "--quiet",
+        "rules",
+        "--configfile",
+        *files,
+    ]
     if code := subprocess.run(command).returncode:
         raise SystemExit(code)
     text, page = answer.write(whole)
     print(f"\n{text}\n{page}")
 
 
-COMMANDS = {"try": attempt, "plan": plan, "status": status, "retrain": retrain, "explain": explain, "fetch": fetch}
+COMMANDS = {
+    "try": attempt,
+    "plan": plan,
+    "status": status,
+    "retrain": retrain,
+    "explain": explain,
+    "fetch": fetch,
+}
 
 if __name__ == "__main__":
     main()

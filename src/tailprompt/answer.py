@@ -21,7 +21,9 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
     """The page as HTML and as Markdown, and the folder of results that it belongs in."""
     first, curve = (block_of(scale, name) for name in ("first", "curve"))
     if first is None:
-        raise BadInput(f"scale {scale['scale']} makes no table `first` of {' or '.join(PAPERS)}, which the page is of")
+        raise BadInput(
+            f"scale {scale['scale']} makes no table `first` of {' or '.join(PAPERS)}, which the page is of"
+        )
     results, score = root / "results" / scale["scale"], first["winner"]
     rows, runs, report = evidence.standing(results, first)
     metric = score.partition("/")[0]
@@ -36,7 +38,10 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             words.methods(rows, score, groups, searched="choose" in first),
         ),
         Section(
-            "Where it goes wrong", [], pictures.svg(pictures.confusion(worst)), words.classes(worst)
+            "Where it goes wrong",
+            [],
+            pictures.svg(pictures.confusion(worst, report["classes"])),
+            words.classes(worst, report["classes"]),
         ),
         Section("What more would give", *further(results, curve, rows, score, elsewhere(scale, runs, root))),
         Section("To predict new rows", [], commands=tuple(words.command(str(folder), kept, rows[0].method))),
@@ -56,7 +61,9 @@ def block_of(scale: dict, name: str) -> dict | None:
     return found[0] if found else None
 
 
-def further(results: Path, curve: dict | None, rows: list, score: str, others: list[str]) -> tuple[list[str], str]:
+def further(
+    results: Path, curve: dict | None, rows: list, score: str, others: list[str]
+) -> tuple[list[str], str]:
     """The sentences on more data and other backbones, and the learning curve."""
     if curve is None:
         return ["No table `curve` is made, so nothing is known of more data.", *others], ""
@@ -75,7 +82,9 @@ def write(scale: dict) -> tuple[str, Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt answer", description=__doc__.split("\n")[0])
-    parser.add_argument("--configfile", action="append", required=True, metavar="FILE", help="the scale; may be repeated")
+    parser.add_argument(
+        "--configfile", action="append", required=True, metavar="FILE", help="the scale; may be repeated"
+    )
     text, place = write(config.load(parser.parse_args().configfile))
     print(f"{text}\n{place}")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pyarrow import parquet
 
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.files import read_json, read_parquet, whole
@@ -34,9 +35,12 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
     data = one_dataset(folders)
     report = read_json(data.with_suffix(".json"), "classes", "dataset")
     if recorded(report) is not CLASSIFICATION:
-        raise BadInput(f"{report['dataset']}: audit is of rows with one class each, and these have other labels")
+        raise BadInput(
+            f"{report['dataset']}: audit is of rows with one class each, and these have other labels"
+        )
     by_method, rows = judged(folders)
-    table = read_parquet(data)
+    texts = {"text", "pair"} & {*parquet.read_schema(data).names}
+    table = read_parquet(data, "id", "split", "label", *texts)
     listed = with_reasons(doubts.doubtful(by_method, rows.label.to_numpy(), share=share), rows, table, report)
     out = out or results_of(folders[0]) / "audit" / f"{report['dataset']}.csv"
     with whole(out) as temporary:
@@ -62,7 +66,9 @@ def one_dataset(folders: list[Path]) -> Path:
     """The Parquet file of the data set of all these runs."""
     names = {folder.parts[-3] for folder in folders}
     if len(names) > 1:
-        raise BadInput(f"audit is of one data set, and these runs are on {known(names)}; name the runs of one")
+        raise BadInput(
+            f"audit is of one data set, and these runs are on {known(names)}; name the runs of one"
+        )
     return agreement.data_of(folders[0])
 
 
@@ -88,13 +94,17 @@ def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, 
         reasons=[doubts.reason(row, classes) for _, row in listed.iterrows()],
     )
     twice = doubts.contradictions(table) if "text" in table else {}
-    stated = {i: f"the same text also has label {', '.join(classes[c] for c in cs)}" for i, cs in twice.items()}
+    stated = {
+        i: f"the same text also has label {', '.join(classes[c] for c in cs)}" for i, cs in twice.items()
+    }
     listed["reasons"] = [
         f"{words}; {stated[i]}" if i in stated else words
         for i, words in zip(listed.id, listed.reasons, strict=True)
     ]
     more = table[table.id.isin(stated.keys() - {*listed.id})][["id", "split", "label"]]
-    more = more.assign(advice=doubts.CHECK, reasons=more.id.map(stated), suggested=more.id.map(lambda i: twice[i][0]))
+    more = more.assign(
+        advice=doubts.CHECK, reasons=more.id.map(stated), suggested=more.id.map(lambda i: twice[i][0])
+    )
     both = pd.concat([listed, more], ignore_index=True)
     texts = dict(zip(table.id, table["text"] if "text" in table else table.id, strict=True))
     names = {key: [classes[int(c)] for c in both[key]] for key in ("label", "suggested")}
@@ -116,8 +126,12 @@ def told(listed: pd.DataFrame, out: Path, methods: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt audit", description=__doc__.split("\n")[0])
-    parser.add_argument("places", nargs="+", type=Path, metavar="PLACE", help="folders of runs, or above them")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: results/<scale>/audit/<data set>.csv")
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="PLACE", help="folders of runs, or above them"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: results/<scale>/audit/<data set>.csv"
+    )
     help = f"most rows of a class to advise on, as a share of it (default: {doubts.SHARE})"
     parser.add_argument("--share", type=float, default=doubts.SHARE, metavar="SHARE", help=help)
     chosen = parser.parse_args()

@@ -38,7 +38,9 @@ def test_without_names_the_longest_is_the_text_and_the_least_varied_the_label(tm
 
 
 def test_a_person_overrules_the_guess(tmp_path):
-    file = written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, reply=ENGLISH[::-1], urgent=["y", "n"] * 10)
+    file = written(
+        tmp_path / "a.csv", text=ENGLISH, label=LABELS, reply=ENGLISH[::-1], urgent=["y", "n"] * 10
+    )
     found = look(file, text="reply", label="urgent")
     assert found.columns == {"text": "reply", "label": "urgent"}
     with pytest.raises(BadInput, match="unknown column of .*'typo'"):

@@ -14,7 +14,9 @@ from tailprompt.plan.config import load
 
 def tickets(folder, rows=60):
     file = folder / "My Tickets (2).csv"
-    pd.DataFrame({"it's": [f"text {i}" for i in range(rows)], "label": list("aab") * (rows // 3)}).to_csv(file)
+    pd.DataFrame({"it's": [f"text {i}" for i in range(rows)], "label": list("aab") * (rows // 3)}).to_csv(
+        file
+    )
     return look(file, text="it's")
 
 
@@ -27,7 +29,9 @@ def test_what_is_written_loads_and_asks_for_each_method_on_all_and_on_half(tmp_p
     methods = whole["papers"]["try"]["tables"]["first"]["methods"]
     assert {point.method for point in points} == {*methods} and len(points) == 2 * 3 * len(methods)
     assert whole["datasets"]["my-my-tickets-2"]["columns"] == {"text": "it's", "label": "label"}
-    assert {"scale", "make", "datasets", "sets", "protocols", "device"} <= yaml.safe_load(file.read_text()).keys()
+    assert {"scale", "make", "datasets", "sets", "protocols", "device"} <= yaml.safe_load(
+        file.read_text()
+    ).keys()
 
 
 def test_tuned_methods_keep_their_weights_for_predict(tmp_path):

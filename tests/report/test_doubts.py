@@ -61,7 +61,9 @@ def planted():
 def test_planted_errors_are_found_in_the_rare_class_too_and_come_first():
     shares, labels = planted()
     table = doubts.doubtful({"a": shares, "b": shares}, labels)
-    assert sorted(table.place) == [0, 40] and set(table.advice) == {doubts.CHECK} and set(table["rank"]) == {1}
+    assert (
+        sorted(table.place) == [0, 40] and set(table.advice) == {doubts.CHECK} and set(table["rank"]) == {1}
+    )
 
 
 def test_a_class_that_no_method_has_learned_is_not_doubted_as_a_whole():
@@ -81,7 +83,5 @@ def test_one_method_of_three_does_not_make_a_doubt():
 
 
 def test_the_same_text_with_another_label_is_told_whatever_its_case_and_blanks():
-    table = pd.DataFrame(
-        {"id": list("abcd"), "label": [0, 1, 0, 2], "text": ["A  b", "a B ", "c", "c d"]}
-    )
+    table = pd.DataFrame({"id": list("abcd"), "label": [0, 1, 0, 2], "text": ["A  b", "a B ", "c", "c d"]})
     assert doubts.contradictions(table) == {"a": [1], "b": [0]}

@@ -70,10 +70,11 @@ def test_the_worst_classes_are_told_with_what_they_are_taken_for(tmp_path):
     for folder in runs[runs.method == "cls-tanh"].folder:
         table = made_up.pd.read_parquet(folder / "predictions.parquet").query("split == 'test'")
         gold, guesses = gold + table.label.tolist(), guesses + table.prediction.tolist()
-    rare = next(one for one in found if one.name == "电商")
+    rare = next(one for one in found if made_up.CLASSES[one.id] == "电商")
     pairs = [(g, p) for g, p in zip(gold, guesses, strict=True) if g == 2]
-    for name, share in rare.taken:
-        c = made_up.CLASSES.index(name)
+    cells = [row[0].text for row in words.classes(found, made_up.CLASSES).blocks[0].rows]
+    assert "电商 (class 2)" in cells and "zinc" in cells
+    for c, share in rare.taken:
         assert share == pytest.approx(sum(p == c for _, p in pairs) / len(pairs)) and c != 2
 
 
@@ -98,7 +99,7 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
     drawn = [
         pictures.ranking(rows, "f1/all"),
         pictures.by_group(rows, "f1", evidence.groups(rows, "f1")),
-        pictures.confusion(worst),
+        pictures.confusion(worst, report["classes"]),
     ]
     parts = [Section("<script>", ["a <b>"], pictures.svg(figure)) for figure in drawn]
     parts.append(Section("", [], sheet=words.methods(rows, "f1/all", ["head", "tail"], searched=False)))

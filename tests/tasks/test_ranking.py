@@ -57,7 +57,9 @@ def test_f1_of_the_rarest_class_is_scikit_learns_of_one_class_of_two():
     found = score("f1/rarest", rows, report, groups)
     assert found == pytest.approx(f1_score(rows.label, rows.prediction, pos_label=rare), abs=1e-12)
     found = score("average_precision/rarest", rows, report, groups)
-    assert found == pytest.approx(average_precision_score(rows.label == rare, softmax(logits)[:, rare]), abs=1e-12)
+    assert found == pytest.approx(
+        average_precision_score(rows.label == rare, softmax(logits)[:, rare]), abs=1e-12
+    )
 
 
 def test_each_draw_of_the_bootstrap_is_the_score_of_the_rows_that_it_takes():

@@ -18,9 +18,33 @@ from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.readers import PLACE, rows
 from tailprompt.errors import BadInput, known, named
 
-TEXTS = ("text", "texts", "sentence", "content", "body", "description", "message", "review", "question", "title")
+TEXTS = (
+    "text",
+    "texts",
+    "sentence",
+    "content",
+    "body",
+    "description",
+    "message",
+    "review",
+    "question",
+    "title",
+)
 TEXTS += ("文本", "内容", "句子", "标题")
-LABELS = ("label", "labels", "class", "category", "target", "tag", "topic", "intent", "y", "标签", "类别", "分类")
+LABELS = (
+    "label",
+    "labels",
+    "class",
+    "category",
+    "target",
+    "tag",
+    "topic",
+    "intent",
+    "y",
+    "标签",
+    "类别",
+    "分类",
+)
 HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 CHINESE = 0.3  # share of Han characters among the letters of a Chinese text, which has Latin names in it
@@ -75,7 +99,14 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     else:
         said.append("splits: cut by class, 10 % dev and 20 % test")
     return Looked(
-        path, language, columns, len(table), len(counts), int((counts == 1).sum()), tokens(texts, language), tuple(said)
+        path,
+        language,
+        columns,
+        len(table),
+        len(counts),
+        int((counts == 1).sum()),
+        tokens(texts, language),
+        tuple(said),
     )
 
 
@@ -129,7 +160,10 @@ def guessed(texts: pd.Series) -> tuple[str, str]:
     if han / letters > CHINESE:
         return "zh", f"{han / letters:.0%} of its letters are Chinese characters"
     why = f"{latin / letters:.0%} of its letters are Latin, by which no other language is told from English"
-    return "en", why if latin / letters > 0.5 else f"{why}; the backbones that ship know English and Chinese alone"
+    return (
+        "en",
+        why if latin / letters > 0.5 else f"{why}; the backbones that ship know English and Chinese alone",
+    )
 
 
 def tokens(texts: pd.Series, language: str) -> int:
@@ -149,12 +183,16 @@ def folder(path: Path) -> Looked:
         counts[place.name] = counts.get(place.name, 0) + images(place)
     counts = {name: number for name, number in counts.items() if number}
     if len(counts) < 2:
-        raise BadInput(f"{path}: an image folder has a folder of images for each class; {len(counts)} is there")
+        raise BadInput(
+            f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
+        )
     said = (
         f"images: a folder for each of {len(counts):,} classes",
         f"{sum(counts.values()):,} images; the largest class has {max(counts.values()):,}, the smallest "
         f"{min(counts.values()):,}",
-        f"splits: {known(half.name for half in halves)}" if halves else "splits: cut by class, 10 % dev and 20 % test",
+        f"splits: {known(half.name for half in halves)}"
+        if halves
+        else "splits: cut by class, 10 % dev and 20 % test",
     )
     alone = sum(number == 1 for number in counts.values())
     return Looked(path, "image", {}, sum(counts.values()), len(counts), alone, 0, said)

@@ -74,7 +74,11 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
     images, name = looked.language == "image", slug(looked.path)
     paper = PAPERS[images]
     rows = {split: int(looked.rows * share) for split, share in SHARES.items()}
-    cut = {split: most for split, most in MOST.items() if rows[split] > most} if "split" not in looked.columns else MOST
+    cut = (
+        {split: most for split, most in MOST.items() if rows[split] > most}
+        if "split" not in looked.columns
+        else MOST
+    )
     train = min(rows["train"], MOST["train"])
     others = "".join(f",{split}={n}" for split, n in cut.items() if split != "train")
     rows_of = ({} if images else RATES) | {one: "{keep: true}" for one in keep}
@@ -94,7 +98,9 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
         larger=shared["protocols"]["across"]["backbones"][looked.language],
         methods=", ".join(shared["papers"][paper]["tables"]["first"]["methods"]),
         settings=IMAGES if images else TEXTS,
-        keep=KEEP.format(rows=", ".join(f"{name}: {told}" for name, told in rows_of.items())) if rows_of else "",
+        keep=KEEP.format(rows=", ".join(f"{name}: {told}" for name, told in rows_of.items()))
+        if rows_of
+        else "",
     )
 
 
@@ -106,9 +112,13 @@ def row_of(looked: Looked) -> str:
     else:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
-        lines += [f"max_length: {min(looked.length, LONGEST):<11} # tokens; most of your texts have up to {looked.length}"]
+        lines += [
+            f"max_length: {min(looked.length, LONGEST):<11} # tokens; most of your texts have up to {looked.length}"
+        ]
     if looked.alone:
-        lines.append(f"singletons: train         # {looked.alone} classes have one row; they stay in training")
+        lines.append(
+            f"singletons: train         # {looked.alone} classes have one row; they stay in training"
+        )
     return "\n".join(f"    {line}" for line in lines)
 
 
@@ -119,7 +129,11 @@ def quoted(text: str) -> str:
 
 def keeping(scale: dict) -> list[str]:
     """The methods of a scale that keep their weights only if told to."""
-    found = [point for point in blocks.all_points(scale) if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"]
+    found = [
+        point
+        for point in blocks.all_points(scale)
+        if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"
+    ]
     return blocks.unique(point.method.partition("@")[0] for point in found)
 
 

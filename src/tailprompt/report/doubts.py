@@ -48,9 +48,7 @@ def allowed(rows: int, share: float = SHARE) -> int:
     return min(math.ceil(share * rows), (rows - 1) // 2)
 
 
-def doubtful(
-    by_method: dict[str, np.ndarray], labels: np.ndarray, *, share: float = SHARE
-) -> pd.DataFrame:
+def doubtful(by_method: dict[str, np.ndarray], labels: np.ndarray, *, share: float = SHARE) -> pd.DataFrame:
     """The rows whose label is doubtful, by their place, the first of each class first.
 
     by_method: method -> probabilities `[rows, classes]`. A row is doubtful if another class is likelier,

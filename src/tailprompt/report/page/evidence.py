@@ -50,13 +50,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Worst:
-    """A class: its rows, the leader's F1 in points, and (class, share of rows) of what it is taken for."""
+    """A class: its id and rows, the leader's F1 in points, and (id, share of rows) of what it is taken for."""
 
-    name: str
+    id: int
     train: int
     test: int
     f1: float
-    taken: list[tuple[str, float]]
+    taken: list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
     for c in order:
         guesses = pooled.prediction[pooled.label == c].to_numpy()
         others = Counter(guesses[guesses != c].tolist()).most_common(TAKEN)
-        taken = [(classes[k] if k < len(classes) else "no class", n / len(guesses)) for k, n in others]
-        found.append(Worst(classes[c], train[c], test[c], f1[c], taken))
+        taken = [(k, n / len(guesses)) for k, n in others]
+        found.append(Worst(c, train[c], test[c], f1[c], taken))
     return found
 
 
@@ -170,4 +170,3 @@ def predicting(runs: pd.DataFrame, leader: str) -> tuple[Path, bool]:
     here = runs[(runs.method == leader) & runs.there].sort_values("seed", kind="stable").iloc[0]
     settings = here.record["settings"]
     return here.folder, settings.get("tuner") != "full" or bool(settings.get("keep"))
-

@@ -7,6 +7,7 @@ import io
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from tailprompt.report.figures import style
 from tailprompt.report.page.evidence import More, Row, Worst
@@ -51,6 +52,9 @@ def ranking(rows: list[Row], score: str) -> Figure:
         bars.set_yticks(places, [style.title(row.title) for row in rows])
         bars.set_xlabel(f"test {metrics.title(score)}, points (a dot a seed)")
         cost.set_xscale("log")
+        cost.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+        cost.xaxis.set_major_formatter("{x:,g}")
+        cost.xaxis.set_minor_formatter(NullFormatter())
         cost.margins(0.25)
         cost.set_xlabel("seconds of a training run")
         cost.set_ylabel(f"test {metrics.title(score)}")
@@ -75,24 +79,26 @@ def by_group(rows: list[Row], metric: str, names: list[str]) -> Figure:
     return figure
 
 
-def confusion(classes: list[Worst]) -> Figure:
-    """Of each of the worst classes the shares of its rows that are taken for others."""
-    columns = list(dict.fromkeys(name for one in classes for name, _ in one.taken))
-    shares = np.zeros((len(classes), len(columns)))
-    for line, one in enumerate(classes):
-        for name, share in one.taken:
-            shares[line, columns.index(name)] = share
+def confusion(found: list[Worst], classes: list[str]) -> Figure:
+    """Of each of the worst classes the shares of its rows that are taken for others. classes: all names."""
+    columns = list(dict.fromkeys(c for one in found for c, _ in one.taken))
+    shares = np.zeros((len(found), len(columns)))
+    for line, one in enumerate(found):
+        for c, share in one.taken:
+            shares[line, columns.index(c)] = share
     with style.plt.rc_context(style.SETTINGS):
-        size = (1.6 + 0.34 * len(columns), 1.2 + 0.24 * len(classes))
+        size = (1.6 + 0.34 * max(1, len(columns)), 1.2 + 0.24 * len(found))
         figure, axes = style.plt.subplots(figsize=size)
-        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axes.imshow(
+            shares if columns else np.zeros((len(found), 1)), cmap="Blues", vmin=0, vmax=1, aspect="auto"
+        )
         for line, column in zip(*np.nonzero(shares), strict=True):
             share = shares[line, column]
             ink = "white" if share > 0.5 else style.INK
             axes.text(column, line, f"{100 * share:.0f}", ha="center", va="center", color=ink, fontsize=6)
-        names = [style.printable(name, place) for place, name in enumerate(columns)]
+        names = [style.printable(classes[c], c) if c < len(classes) else "no class" for c in columns]
         axes.set_xticks(range(len(columns)), names, rotation=60, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(len(classes)), [style.printable(one.name, i) for i, one in enumerate(classes)])
+        axes.set_yticks(range(len(found)), [style.printable(classes[one.id], one.id) for one in found])
         axes.set_xlabel("taken for, % of its test rows")
         axes.spines[:].set_visible(False)
     return figure

@@ -7,6 +7,7 @@ import shlex
 import numpy as np
 
 from tailprompt.report import verdicts
+from tailprompt.report.figures.style import printable
 from tailprompt.report.page.evidence import More, Row, Worst
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
 from tailprompt.tasks import metrics
@@ -43,7 +44,9 @@ def advice(rows: list[Row]) -> str:
     names = ", ".join(row.title for row in near)
     words = f"Not clearly worse: {names}. More seeds would tell them apart (seeds in the config)."
     if cheap.seconds < rows[0].seconds:
-        words += f" Of these {cheap.title} is cheapest: {time(cheap.seconds)} a run, not {time(rows[0].seconds)}."
+        words += (
+            f" Of these {cheap.title} is cheapest: {time(cheap.seconds)} a run, not {time(rows[0].seconds)}."
+        )
     return words
 
 
@@ -91,15 +94,24 @@ def behind(row: Row) -> str:
     return number(-points) + known
 
 
-def classes(found: list[Worst]) -> Sheet:
-    """The worst classes and what they are taken for."""
+def classes(found: list[Worst], names: list[str]) -> Sheet:
+    """The worst classes and what they are taken for. names: of all classes."""
     lines = []
     for one in found:
-        taken = ", ".join(f"{name} {100 * share:.0f} %" for name, share in one.taken) or "nothing else"
-        lines.append([Cell(one.name), Cell(f"{one.train:,}"), Cell(f"{one.test:,}"), Cell(number(one.f1))])
-        lines[-1].append(Cell(taken))
+        taken = ", ".join(f"{called(c, names)} {100 * share:.0f} %" for c, share in one.taken)
+        lines.append(
+            [Cell(called(one.id, names)), Cell(f"{one.train:,}"), Cell(f"{one.test:,}"), Cell(number(one.f1))]
+        )
+        lines[-1].append(Cell(taken or "nothing else"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
     return sheet(f"The {len(found)} worst classes of the leader", heads, lines, [], words=1, last="l")
+
+
+def called(c: int, names: list[str]) -> str:
+    """The name of a class, with its number where the pictures have no letters for it."""
+    if c >= len(names):
+        return "no class"
+    return names[c] if printable(names[c], c) == names[c] else f"{names[c]} (class {c})"
 
 
 def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: int, last="r") -> Sheet:
@@ -120,7 +132,9 @@ def growth(data: More, leader: Row) -> str:
         gain = f"{number(data.effect.value, signed=True)} points (no interval: one seed)"
     words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {leader.title} gains {gain}."
     if low > 0:
-        return f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
+        return (
+            f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
+        )
     return f"{words} This round cannot tell whether more rows would help."
 
 
