@@ -1,7 +1,7 @@
 """Write the page that answers which method to take on your data: results/<scale>/answer.html and answer.md.
 
-`tailprompt answer --configfile FILE`, after snakemake with that file; `tailprompt try` does both. The page is of
-the table `first` of the scale, and of its table `curve` (the same methods on cuts), if there is one.
+`tailprompt answer --configfile FILE`, after snakemake with that file; `tailprompt try` does both. The page
+is of the table `first` of the scale, and of its table `curve` (the same methods on cuts), if there is one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """List the rows of a data set whose label is most doubtful, class by class, by the predictions of its runs.
 
-`tailprompt audit PLACE ...`: PLACE is a run's folder, or one above it, as results/mine/runs/mine/bert-mini/tickets.
+`tailprompt audit PLACE ...`: PLACE is a run's folder, or above (results/mine/runs/mine/bert-mini/tickets).
 Rows of dev and test are judged, which no run trained on; methods count alike, however many runs each has.
 Rows whose text stands elsewhere with another label are listed too, those of train among them. Nothing is
 changed: the list is a CSV for people, the first of each class before the second of any.
@@ -87,7 +87,7 @@ def judged(folders: list[Path]) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
 
 
 def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, report: dict) -> pd.DataFrame:
-    """The list as it is written: names in the place of ids, reasons, and the contradictory rows at its end."""
+    """The list as it is written: names, reasons, and the contradictory rows at its end."""
     classes = report["classes"]
     listed = listed.assign(
         **rows.loc[listed.place, ["id", "split"]].reset_index(drop=True),
@@ -115,8 +115,8 @@ def told(listed: pd.DataFrame, out: Path, methods: int) -> str:
     """What the screen says of a list."""
     check = listed[listed.advice == doubts.CHECK]
     lines = [
-        f"{len(check)} rows of {check.label.nunique()} classes to check, {len(listed) - len(check)} doubted but "
-        f"kept in their class, by {methods} method{'s' if methods > 1 else ''}: {out}"
+        f"{len(check)} rows of {check.label.nunique()} classes to check, {len(listed) - len(check)} doubted "
+        f"but kept in their class, by {methods} method{'s' if methods > 1 else ''}: {out}"
     ]
     lines += [
         f"  {row.id} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()

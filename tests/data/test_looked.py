@@ -1,4 +1,4 @@
-"""What a file is taken for: text, label and language by name, then by their looks; always overruled by hand."""
+"""What a file is taken for: text, label and language by name, then by looks; overruled by hand."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""The configuration of a first round: the same keys as config/mine.yaml, checked, never written over in silence."""
+"""The configuration of a first round: the keys of config/mine.yaml, never written over in silence."""
 
 from pathlib import Path
 

@@ -90,7 +90,8 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         f"text: column '{of_text}' ({why_text}); --text COLUMN names another",
         f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
         f"language: {language} ({why})",
-        f"{len(table):,} rows, {len(counts):,} classes; the largest has {counts.max():,}, the smallest {counts.min():,}",
+        f"{len(table):,} rows, {len(counts):,} classes; "
+        f"the largest has {counts.max():,}, the smallest {counts.min():,}",
     ]
     columns = {"text": of_text, "label": of_label}
     if split:
@@ -126,8 +127,10 @@ def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) 
     if by_name := first(LABELS, fit):
         return by_name, "by its name"
     if not fit:
-        raise BadInput(f"{path}: no column has values that come again, as labels do; --label COLUMN names it; "
-                       f"it has {known(columns)}")  # fmt: skip
+        raise BadInput(
+            f"{path}: no column has values that come again, as labels do; --label COLUMN names it; "
+            f"it has {known(columns)}"
+        )
     return min(fit, key=lambda name: fit[name].nunique()), "it has the fewest different values"
 
 
@@ -167,7 +170,7 @@ def guessed(texts: pd.Series) -> tuple[str, str]:
 
 
 def tokens(texts: pd.Series, language: str) -> int:
-    """The first of LENGTHS that most texts fit in: a token is a Chinese character, or three quarters of a word."""
+    """The first of LENGTHS that most texts fit in: a token is a Chinese character, or 3/4 of a word."""
     size = texts.str.len() if language == "zh" else texts.str.split().str.len() * 4 / 3
     wanted = float(np.quantile(size, COVERED)) + 12  # of the template and special tokens
     return next((length for length in LENGTHS if length >= wanted), LENGTHS[-1])

@@ -26,8 +26,8 @@ LONGEST = 48  # tokens
 SHARES = {"train": 0.7, "dev": 0.1, "test": 0.2}
 TEXTS = "{lr: 5.0e-4, epochs: 2.5, warmup: 0.5, precision: float32, bucket: 8}"
 IMAGES = (
-    "{lr: 3.0e-3, optimizer: adamw, weight_decay: 1.0e-4, adam_eps: 1.0e-8, clip: 1.0, schedule: cosine, batch: 64,"
-    " epochs: 6, warmup: 0.5, mixup: 0.0, precision: float32, bucket: 1}"
+    "{lr: 3.0e-3, optimizer: adamw, weight_decay: 1.0e-4, adam_eps: 1.0e-8, clip: 1.0, schedule: cosine, "
+    "batch: 64, epochs: 6, warmup: 0.5, mixup: 0.0, precision: float32, bucket: 1}"
 )
 CONFIG = """\
 # Written by `tailprompt try`; yours to edit. What each line does: {model}. Then again:
@@ -53,10 +53,13 @@ protocols:
     methods: [{methods}]
     settings: {settings}
 
-# The metric that decides; for two classes f1/rarest or average_precision/rarest, for balanced data accuracy/all.
+# The metric that decides: of two classes f1/rarest or average_precision/rarest, balanced: accuracy/all.
 papers: {{{paper}: {{tables: {{first: {{winner: f1/all}}}}}}}}
 {keep}"""
-KEEP = "# Weights are kept, so that the winner can predict new rows; a head alone learns at a higher rate.\nmethods: {{{rows}}}\n"
+KEEP = """\
+# Weights are kept, so that the winner can predict new rows; a head alone learns at a higher rate.
+methods: {{{rows}}}
+"""
 RATES = {"linear": "{lr: 1.0e-2}"}  # of texts, where the rate of all is that of a tuned backbone
 
 
@@ -113,7 +116,7 @@ def row_of(looked: Looked) -> str:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
         lines += [
-            f"max_length: {min(looked.length, LONGEST):<11} # tokens; most of your texts have up to {looked.length}"
+            f"max_length: {min(looked.length, LONGEST):<11} # tokens; most texts have up to {looked.length}"
         ]
     if looked.alone:
         lines.append(
@@ -138,7 +141,7 @@ def keeping(scale: dict) -> list[str]:
 
 
 def told(scale: dict, root: Path = Path(".")) -> list[str]:
-    """How long the round takes on this machine, by method, by what ran before or by the plan's rule of thumb."""
+    """How long the round takes on this machine, by method, by the plan's rule of thumb."""
     points, cpu = blocks.all_points(scale), on_cpu(scale)
     left = seconds_left(scale, points, {}, root, cpu=cpu)
     by_method: dict[str, float] = {}
@@ -148,8 +151,8 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
     total = sum(by_method.values()) / at_once / 60
     return [
-        f"{len(points)} runs, about {total:.0f} minutes on {'the CPU' if cpu else 'the GPU'} by a rule of thumb "
-        "(wrong by a factor of three either way at times)",
+        f"{len(points)} runs, about {total:.0f} minutes on {'the CPU' if cpu else 'the GPU'} by a rule of "
+        "thumb (wrong by a factor of three either way at times)",
         f"minutes by method: {each}",
     ]
 
@@ -171,8 +174,9 @@ def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[s
     )
     size = scale["backbones"][other].get("megabytes", 0)
     return [
-        f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about {took * times / 60:.0f} "
-        f"minutes a run here, where a run took {took:.0f} s: `backbones: {{{language}: {other}}}` in the config."
+        f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about "
+        f"{took * times / 60:.0f} minutes a run here, where a run took {took:.0f} s: "
+        f"`backbones: {{{language}: {other}}}` in the config."
     ]
 
 

@@ -102,7 +102,7 @@ def reason(row: pd.Series, classes: list[str]) -> str:
 
 
 def contradictions(table: pd.DataFrame) -> dict[str, list[str]]:
-    """id -> the other labels (class ids as given) that rows with the same text carry, case and blanks apart."""
+    """id -> the other labels (ids) that rows with the same text carry, case and blanks apart."""
     key = table["text"].str.split().str.join(" ").str.casefold()
     if "pair" in table:
         key = key + "\0" + table["pair"].str.split().str.join(" ").str.casefold()

@@ -29,7 +29,7 @@ TAKEN = 3  # classes that one is taken for, at most
 
 @dataclass(frozen=True)
 class Row:
-    """A method: scores in points (mean over seeds), its lead over the leader with interval and p, its cost."""
+    """A method: scores in points (mean over seeds), its lead over the leader with interval and p, cost."""
 
     method: str
     title: str
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Worst:
-    """A class: its id and rows, the leader's F1 in points, and (id, share of rows) of what it is taken for."""
+    """A class: its id and rows, the leader's F1 in points, and (id, share) of what it is taken for."""
 
     id: int
     train: int
@@ -122,7 +122,7 @@ def groups(rows: list[Row], metric: str) -> list[str]:
 
 
 def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
-    """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger ones first."""
+    """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger first."""
     folders = runs[(runs.method == leader) & runs.there].folder
     parts = [answers(folder, agreement.data_of(folder), report)["test"] for folder in folders]
     names, classes = [f"f1/{CLASS}{name}" for name in report["classes"]], report["classes"]

@@ -79,8 +79,8 @@ def methods(rows: list[Row], score: str, groups: list[str], *, searched: bool) -
     runs = f"mean ± SD of {len(rows[0].seeds)} seeds" if len(rows[0].seeds) > 1 else "one seed"
     notes = [
         f"Points on test, {runs}; methods in the order of dev, by which the leader is taken. Behind by: the "
-        "leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test rows). Seconds and "
-        "memory are those of this machine, with what else ran on it."
+        "leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test rows). Seconds "
+        "and memory are those of this machine, with what else ran on it."
     ]
     if not searched:
         notes.append("One learning rate a method, not searched: a first round. config/mine.yaml searches it.")
@@ -143,8 +143,8 @@ def looked(report: dict) -> str:
     counts = [count for count in report["counts"]["train"] if count]
     rows = ", ".join(f"{report['rows'][split]:,} {split}" for split in ("train", "dev", "test"))
     return (
-        f"{len(report['classes'])} classes; {rows} rows; the largest class has {max(counts):,} training rows, "
-        f"the smallest {min(counts):,}. Language: {report['language']}."
+        f"{len(report['classes'])} classes; {rows} rows; the largest class has {max(counts):,} training "
+        f"rows, the smallest {min(counts):,}. Language: {report['language']}."
     )
 
 
