@@ -70,3 +70,9 @@ def test_data_with_other_labels_than_classes_are_refused(tmp_path):
     file.write_text(json.dumps(json.loads(file.read_text()) | {"task": "tagging"}))
     with pytest.raises(BadInput, match="rows with one class each"):
         audit.audit([place], None, doubts.SHARE)
+
+
+def test_a_method_that_has_learned_little_does_not_judge():
+    labels = np.array([0, 1, 2, 3])
+    good, poor = np.eye(4), np.eye(4)[[0, 2, 3, 1]]
+    assert [*audit.able({"good": good, "poor": poor}, labels)] == ["good"]

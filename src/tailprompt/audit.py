@@ -1,9 +1,10 @@
 """List the rows of a data set whose label is most doubtful, class by class, by the predictions of its runs.
 
-`tailprompt audit PLACE ...`: PLACE is a run's folder, or above (results/mine/runs/mine/bert-mini/tickets).
-Rows of dev and test are judged, which no run trained on; methods count alike, however many runs each has.
-Rows whose text stands elsewhere with another label are listed too, those of train among them. Nothing is
-changed: the list is a CSV for people, the first of each class before the second of any.
+`tailprompt audit PLACE ...`: PLACE is a run's folder or above it, as results/mine/runs/mine/bert-mini/tickets.
+Rows of dev and test are judged, which no run trained on. Methods count alike, however many runs each has;
+those that get less than half as many rows right as the best are left out. Rows whose text stands elsewhere
+with another label are listed too, those of train among them. Nothing is changed: the list is a CSV for
+people, the first of each class before the second of any.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
             f"{report['dataset']}: audit is of rows with one class each, and these have other labels"
         )
     by_method, rows = judged(folders)
+    by_method = able(by_method, rows.label.to_numpy())
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
     table = read_parquet(data, "id", "split", "label", *texts)
     listed = with_reasons(doubts.doubtful(by_method, rows.label.to_numpy(), share=share), rows, table, report)
@@ -84,6 +86,12 @@ def judged(folders: list[Path]) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
         found.setdefault("/".join((folder.parts[-4], folder.parts[-2])), []).append(np.stack(table[SCORES]))
     shares = {name: np.mean([softmax(one) for one in each], axis=0) for name, each in found.items()}
     return shares, rows
+
+
+def able(by_method: dict[str, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
+    """The methods that get at least half as many rows right as the best: others know too little to judge."""
+    right = {name: (shares.argmax(axis=1) == labels).mean() for name, shares in by_method.items()}
+    return {name: by_method[name] for name in by_method if 2 * right[name] >= max(right.values())}
 
 
 def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, report: dict) -> pd.DataFrame:

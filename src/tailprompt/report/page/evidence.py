@@ -24,6 +24,7 @@ from tailprompt.tasks.metrics import CLASS, GROUPS
 from tailprompt.tasks.registry import recorded
 
 WORST = 10  # classes
+LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
 TAKEN = 3  # classes that one is taken for, at most
 
 
@@ -122,7 +123,10 @@ def groups(rows: list[Row], metric: str) -> list[str]:
 
 
 def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
-    """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger first."""
+    """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger first.
+
+    Classes with fewer than LEAST test rows are left out, unless all are so small.
+    """
     folders = runs[(runs.method == leader) & runs.there].folder
     parts = [answers(folder, agreement.data_of(folder), report)["test"] for folder in folders]
     names, classes = [f"f1/{CLASS}{name}" for name in report["classes"]], report["classes"]
@@ -130,7 +134,8 @@ def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
     each = pd.DataFrame([line for run in scored for line in run if line["split"] == "test"])
     f1 = 100 * each.groupby("score", sort=False).value.mean().reindex(names).to_numpy()
     pooled, train, test = pd.concat(parts), *(report["counts"][split] for split in ("train", "test"))
-    order = sorted((c for c in range(len(classes)) if test[c]), key=lambda c: (f1[c], -test[c]))[:WORST]
+    many = [c for c in range(len(classes)) if test[c] >= LEAST] or [c for c in range(len(classes)) if test[c]]
+    order = sorted(many, key=lambda c: (f1[c], -test[c]))[:WORST]
     found = []
     for c in order:
         guesses = pooled.prediction[pooled.label == c].to_numpy()

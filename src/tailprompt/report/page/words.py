@@ -8,7 +8,7 @@ import numpy as np
 
 from tailprompt.report import verdicts
 from tailprompt.report.figures.style import printable
-from tailprompt.report.page.evidence import More, Row, Worst
+from tailprompt.report.page.evidence import LEAST, More, Row, Worst
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
 from tailprompt.tasks import metrics
 
@@ -104,7 +104,8 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         )
         lines[-1].append(Cell(taken or "nothing else"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
-    return sheet(f"The {len(found)} worst classes of the leader", heads, lines, [], words=1, last="l")
+    notes = [f"Classes with fewer than {LEAST} test rows are not told of: their F1 is chance."]
+    return sheet(f"The {len(found)} worst classes of the leader", heads, lines, notes, words=1, last="l")
 
 
 def called(c: int, names: list[str]) -> str:
