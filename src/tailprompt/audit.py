@@ -1,6 +1,6 @@
 """List the rows of a data set whose label is most doubtful, class by class, by the predictions of its runs.
 
-`tailprompt audit PLACE ...`: PLACE is a run's folder or above it, as results/mine/runs/mine/bert-mini/tickets.
+`tailprompt audit PLACE ...`: PLACE is a run's folder or above it (results/mine/runs/mine/bert-mini/tickets).
 Rows of dev and test are judged, which no run trained on. Methods count alike, however many runs each has;
 those that get less than half as many rows right as the best are left out. Rows whose text stands elsewhere
 with another label are listed too, those of train among them. Nothing is changed: the list is a CSV for
