@@ -12,7 +12,7 @@ from tailprompt.plan.settings import resolved
 from tailprompt.tasks.metrics import METRICS as SCORES
 
 METRICS = {  # of each kind, as `tasks` has them, which needs numpy
-    "classes": ("accuracy", "precision", "recall", "f1"),
+    "classes": ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "average_precision"),
     "options": ("accuracy", "precision", "recall", "f1"),
     "groups": ("accuracy", "exact", "f1"),
     "tags": ("precision", "recall", "f1", "f1_as_released"),
