@@ -247,7 +247,7 @@ def test_the_schema_knows_each_key_plainly_and_for_its_component_and_no_other():
 @pytest.mark.parametrize(
     "key, said",
     [
-        ("lr", "every run reads"),
+        ("lr", "every run reads that learns by steps"),
         ("gamma", "is read only where loss is focal or focal_as_released"),
         ("loss.margin", "is read only where loss is ldam or asymmetric_gcl_as_released"),
         ("mixup", "is read only where input is pixels"),
