@@ -7,7 +7,7 @@ from typing import Literal
 from tailprompt.components.declare import component, key, part
 
 IMAGES = {"input": ("pixels",)}
-PLAIN = {"input": ("plain", "options", "windows")}  # texts without a template
+PLAIN = {"input": ("plain", "pooled", "options", "windows")}  # texts without a template
 TEXTS = {"input": (*PLAIN["input"], "prompted", "formatted")}
 LAYERS = {
     "default": "all",

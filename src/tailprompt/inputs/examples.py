@@ -20,10 +20,11 @@ from tailprompt.inputs.passages import encode_questions
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.inputs.words import encode_sentences
+from tailprompt.inputs.written import Written, written
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.limits import places
 
-Split = Examples | Images | Features
+Split = Examples | Images | Features | Written
 GROUPED = ("group", "option", "answers")  # columns by which tasks score a question's options together
 
 
@@ -69,6 +70,8 @@ def encoded(
     """The rows of a table in the form of the run's input."""
     told, tuner = run.input, run.tuner
     limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}
+    if told.name == "tfidf":
+        return written(table)
     if "words" in table:
         return encode_sentences(table, backbone.tokenizer, max_length=told.max_length, **limits)
     if told.name == "windows":

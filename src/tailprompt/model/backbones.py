@@ -29,6 +29,7 @@ from tailprompt.model.disentangled import Disentangled
 from tailprompt.model.encoder_decoder import EncoderDecoder, set_dropout
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
+from tailprompt.model.terms import no_backbone
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -253,8 +254,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
     from timm.data import resolve_model_data_config
 
     disable_progress_bars()
-    revision = f"@{pinned['revision']}" if pinned else ""
-    place = f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}"
+    place = f"hf-hub:{where}@{pinned['revision']}" if pinned else f"local-dir:{where}"
     resized = {"img_size": row["size"]} if "size" in row else {}
     model = timm.create_model(place, pretrained=True, **resized)  # with its classifier: no tensor may lack
     if type(model) is not timm.models.VisionTransformer:
@@ -291,10 +291,10 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
 
 
 FAMILIES = {
+    "tfidf": no_backbone,
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
-    "deberta": deberta,
-    "deberta-v2": deberta,
+    **dict.fromkeys(("deberta", "deberta-v2"), deberta),
     "t5": t5,
     "vit": vit,
 }

@@ -13,6 +13,7 @@ from tailprompt.components.training import Training
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.fitted import fit_head
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
@@ -44,6 +45,8 @@ def fit_model(
     """
     if not len(splits["train"]):
         return Progress()
+    if getattr(run.head, "fitted", False):
+        return fit_head(model, splits, run, scorer, seed=seed, state=state, key=key, label=label)
     told = run.training
     others = getattr(run.head, "decoding", None) == "open"  # one more column, which is no class
     labels = splits["train"].labels
