@@ -23,7 +23,14 @@ class Beside:
     """What else may learn in a ViT (LPT Table 15)."""
 
     norms: Literal["frozen", "tuned"] = key("frozen", "tuned trains all layer norms")
-    adapter: int = key(0, "width of an adapter parallel to each MLP, 0 for none (AdaptFormer)", minimum=0)
+    adapter: int | str = key(
+        0,
+        "width of an adapter parallel to each MLP, 0 for none (AdaptFormer); by_classes is LIFT's, with which "
+        "all adapters have about as many parameters as a classifier",
+        minimum=0,
+        pattern="^by_classes$",
+        description="by_classes or a whole number from 0",
+    )
     border: int = key(0, "width in pixels of a learned frame, 0 for none (Visual Prompting)", minimum=0)
 
 

@@ -166,7 +166,8 @@ def compose(
     if run.input.name == "tfidf":
         body = Terms(**values(run.input))
     else:
-        body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
+        tuner = limits.sized(run.tuner, classes=len(words), depth=getattr(backbone, "depth", 0))
+        body = TUNERS[run.tuner.name](backbone, tuner, words=words, texts=texts)
     made = HEADS[run.head.name]
     if sets:
         heads = [made(backbone, run.head, [words[output] for output in own]) for own in sets]
