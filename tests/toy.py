@@ -40,7 +40,12 @@ METHODS = read("config/methods.yaml")["methods"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
 PREFIXED = [name for name in METHODS if name.startswith(("pt2", "mpt2", "pt-input", "lora"))]
-IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED]
+FITTED = [
+    name
+    for name, row in METHODS.items()
+    if row.get("head") in ("logistic_regression", "neighbours", "class_means")
+]
+IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED + FITTED]
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 

@@ -42,7 +42,7 @@ class Tfidf:
     word_terms: int = key(2, "most words in a row that are a term", minimum=1)
     character_terms: int = key(5, "most characters of a word that are a term, from 2", minimum=2)
     texts_of_term: int = key(1, "training texts that a term must be in", minimum=1)
-    terms: int = key(100_000, "most terms of each kind, the most frequent", minimum=1)
+    terms: int = key(20_000, "most terms of each kind, the most frequent", minimum=1)
 
 
 @component("prompted")

@@ -25,7 +25,7 @@ class Beside:
     norms: Literal["frozen", "tuned"] = key("frozen", "tuned trains all layer norms")
     adapter: int | str = key(
         0,
-        "width of an adapter parallel to each MLP, 0 for none (AdaptFormer); by_classes is LIFT's, with which "
+        "width of an adapter parallel to each MLP, 0 for none (AdaptFormer); by_classes: LIFT's, with which "
         "all adapters have about as many parameters as a classifier",
         minimum=0,
         pattern="^by_classes$",

@@ -38,7 +38,7 @@ def examples_of(
     device: torch.device,
     training: bool,
     kept: Path | None = None,
-) -> Examples | Images:
+) -> Split:
     """A split on the device: texts as token ids (of which `kept` holds some), images as views of `pixels`."""
     if backbone.reads == "image":
         return view_rows(part, backbone, run, pixels, training=training).to(device)
@@ -52,7 +52,7 @@ def encode_rows(
     *,
     words: dict[str, str] | None = None,
     kept: Path | None = None,
-) -> Examples:
+) -> Examples | Written:
     """The rows of a table (id, text, label, perhaps pair or choices; or id, words, tags) as token ids.
 
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
@@ -66,7 +66,7 @@ def encode_rows(
 
 def encoded(
     table: pd.DataFrame, backbone: Backbone, run: Run, *, words: dict[str, str] | None, kept: Path | None
-) -> Examples:
+) -> Examples | Written:
     """The rows of a table in the form of the run's input."""
     told, tuner = run.input, run.tuner
     limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}

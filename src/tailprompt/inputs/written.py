@@ -21,7 +21,7 @@ LENGTH = 16  # what a text counts as, so that a batch of predictions has a thous
 
 @dataclass(frozen=True)
 class Written:
-    """Texts of all examples, with the interface of `texts.Examples`."""
+    """Texts of all examples, before their terms are counted."""
 
     unit = "example"
     texts: Sequence[str]
@@ -41,6 +41,17 @@ class Written:
         """The same for all: terms are counted, not padded."""
         return torch.full((len(self),), LENGTH)
 
+
+@dataclass(frozen=True)
+class Counted(Written):
+    """Texts with sparse vectors `[examples, terms]`, with the interface of `texts.Examples`."""
+
+    rows: csr_matrix | None = None
+
+    def numpy(self) -> csr_matrix:
+        """The vectors for scikit-learn."""
+        return self.rows
+
     @property
     def held(self) -> bool:
         """Whether batches are made of what the device holds."""
@@ -53,25 +64,6 @@ class Written:
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these texts: their numbers, on the host."""
         return (indices,)
-
-    def made(
-        self, indices: Int[Tensor, " batch"], *, width: int
-    ) -> tuple[dict[str, Sequence[str]], Int[Tensor, " batch"]]:
-        """These texts and their labels."""
-        return {"texts": [self.texts[i] for i in indices.tolist()]}, self.labels[
-            indices.to(self.labels.device)
-        ]
-
-
-@dataclass(frozen=True)
-class Counted(Written):
-    """The same texts as sparse vectors `[examples, terms]`, computed once."""
-
-    rows: csr_matrix | None = None
-
-    def numpy(self) -> csr_matrix:
-        """The vectors for scikit-learn."""
-        return self.rows
 
     def made(
         self, indices: Int[Tensor, " batch"], *, width: int

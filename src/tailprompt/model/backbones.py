@@ -29,7 +29,6 @@ from tailprompt.model.disentangled import Disentangled
 from tailprompt.model.encoder_decoder import EncoderDecoder, set_dropout
 from tailprompt.model.fewer_kernels import exchange
 from tailprompt.model.placement import placed
-from tailprompt.model.terms import no_backbone
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -291,7 +290,9 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
 
 
 FAMILIES = {
-    "tfidf": no_backbone,
+    "tfidf": lambda *_: Backbone(
+        nn.Module(), nn.Sequential(), nn.Linear(1, 1), None, 0, inf, 0, speaks=False
+    ),
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
     **dict.fromkeys(("deberta", "deberta-v2"), deberta),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,28 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tailprompt.model.bodies import Read
-
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
 IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Chinese characters
 WORD = rf"(?u)[{IDEOGRAPHS}]|[^\W{IDEOGRAPHS}]{{2,}}"  # as scikit-learn's, but such a character is a word
-
-
-@dataclass(frozen=True)
-class NoBackbone:
-    """What stands for a `backbones.Backbone` where terms are counted: nothing is loaded."""
-
-    reads = "text"
-    body = tokenizer = pooler = device_map = None
-    speaks, width, positions = False, 0, inf
-
-
-def no_backbone(*_) -> NoBackbone:
-    """The backbone of the family tfidf."""
-    return NoBackbone()
 
 
 class Terms(nn.Module):
@@ -91,9 +73,6 @@ class Terms(nn.Module):
             each.data = 1 + np.log(each.data)
             parts.append(normalize(each.multiply(idf).tocsr()))
         return hstack(parts, format="csr")
-
-    def forward(self, batch: dict[str, Sequence[str]]) -> Read:
-        return Read(sparse(self.vectors(batch["texts"]), self.idf.device))
 
 
 def sparse(rows: csr_matrix, device: torch.device) -> Float[Tensor, "rows terms"]:
