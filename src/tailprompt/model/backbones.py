@@ -79,9 +79,8 @@ class Backbone:
     def attention(self) -> Attention:
         """Of a T5, its encoder's."""
         config = self.body.config
-        heads = config.num_attention_heads
-        size = getattr(config, "head_dim", None) or config.hidden_size // heads
-        return Attention(config.num_hidden_layers, heads, size)
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return Attention(config.num_hidden_layers, config.num_attention_heads, size)
 
     @property
     def first_position(self) -> int:
