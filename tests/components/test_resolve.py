@@ -44,8 +44,7 @@ def refusal(given: dict, reads: str = "text") -> str:
 
 @pytest.mark.parametrize("method", toy.METHODS)
 def test_settings_become_a_run_and_the_run_the_same_settings(method):
-    reads = "image" if method in toy.IMAGES else "text"
-    found = toy.told(method, toy.TRAINING, reads=reads)
+    found = toy.told(method, toy.TRAINING, reads=toy.READS[method])
     read = values_of(run_of(found))
     assert read.keys() == found.keys() and all(read[name] == found[name] for name in found)
 

@@ -9,6 +9,7 @@ from tailprompt.components.training import (
     Cosine,
     CosineAsReleased,
     Exponential,
+    Gnm,
     InverseRoot,
     LinearDecay,
     Sgd,
@@ -19,7 +20,7 @@ from tailprompt.components.training import (
 class Pairs:
     """Pairs of one class are drawn together, pairs of two apart (SetFit, Tunstall et al. 2022, section 3)."""
 
-    optimizer: Adamw | Sgd = choice("adamw", "the optimizer")
+    optimizer: Adamw | Sgd | Gnm = choice("adamw", "the optimizer")
     schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential = choice(
         "linear", "the course of the learning rate after the warm-up"
     )

@@ -12,7 +12,7 @@ from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import predict
 from tailprompt.training.loop import Schedule, fit
-from tailprompt.training.optimizers import OPTIMIZERS
+from tailprompt.training.optimizers import OPTIMIZERS, near
 from tailprompt.training.pairs import apart, paired
 from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.repeats import vectors_of
@@ -80,5 +80,5 @@ def fit_pairs(model: Model, train: Split, run: Run, *, seed: int, state: Path, *
         select="last",
     )
     batches = paired(train, pairs=told.pairs, steps=told.steps, seed=seed)
-    within = lowering(model, run.precision, device)
+    within = partial(near, model, told.optimizer, lowering(model, run.precision, device))
     return fit(model, batches, apart, lambda _: {}, schedule, within=within, state=state, **resumed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from tailprompt.training.fitted import fit_head
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
-from tailprompt.training.optimizers import OPTIMIZERS, beside
+from tailprompt.training.optimizers import OPTIMIZERS, near
 from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
@@ -65,20 +63,12 @@ def fit_model(
         of_outputs(cost),
         partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer, graphs=graphs),
         schedule_of(told, run.select),
-        within=partial(near, model, run, lowering(model, run.precision, device)),
+        within=partial(near, model, told.optimizer, lowering(model, run.precision, device)),
         graphs=graphs,
         state=state,
         key=key,
         label=label,
     )
-
-
-@contextmanager
-def near(model: Model, run: Run, lower: Callable[[], AbstractContextManager]) -> Iterator[None]:
-    """The context of a step's passes: in lower precision, and for GNM beside the weights."""
-    told = run.training.optimizer
-    with beside(model, told.rho) if told.name == "gnm" else nullcontext(), lower():
-        yield
 
 
 def keys_of(run: Run) -> dict:

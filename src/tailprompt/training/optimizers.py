@@ -5,8 +5,8 @@ A rate that is a tensor can be changed between the replays of a CUDA graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +51,13 @@ def beside(model: nn.Module, rho: float) -> Iterator[None]:
         with torch.no_grad():
             for value, was in zip(learned, before, strict=True):
                 value.copy_(was)
+
+
+@contextmanager
+def near(model: nn.Module, told, lower: Callable[[], AbstractContextManager]) -> Iterator[None]:
+    """The context of a step's passes: that of `lower`, and for GNM beside the weights. told: the optimizer."""
+    with beside(model, told.rho) if told.name == "gnm" else nullcontext(), lower():
+        yield
 
 
 OPTIMIZERS = {"adamw": adamw, "sgd": sgd, "gnm": gnm}
