@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+import toy_images
 from conftest import ROW
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from tailprompt import predict
 from tailprompt.components.resolve import composed, run_of
 from tailprompt.errors import BadInput
-from tailprompt.model import backbones, fitted
+from tailprompt.model import backbones, fitted, limits
 from tailprompt.model.compose import compose
 from tailprompt.model.terms import Terms
 from tailprompt.training.batches import predict as outputs
@@ -219,3 +220,35 @@ def test_a_killed_run_on_pairs_goes_on_where_it_was(tmp_path, monkeypatch, runs)
         toy.run(tmp_path, "setfit", **ROWS["setfit"])
     folder = toy.run(tmp_path, "setfit", **ROWS["setfit"])
     pd.testing.assert_frame_equal(toy.scores(folder), toy.scores(runs["setfit"]))
+
+
+IMAGES = {"image-embedding": {}, "image-knn": {"neighbours": [3]}, "image-class-means": {}}
+
+
+@pytest.mark.parametrize("name", list(IMAGES))
+def test_heads_on_frozen_features_of_images_reach_the_scores_of_scikit_learn(tmp_path, name):
+    folder = toy_images.run(tmp_path, name, select="f1", vectors=True, **IMAGES[name])
+    rows, tried = (
+        pd.read_parquet(folder / "features.parquet"),
+        json.loads((folder / "run.json").read_text())["tried"],
+    )
+    train, test = (rows[rows.split == part] for part in ("train", "test"))
+    best = float(max(tried, key=tried.get).partition("=")[2]) if tried else 3
+    theirs = {
+        "image-embedding": LogisticRegression(C=best, class_weight="balanced", max_iter=1000),
+        "image-knn": KNeighborsClassifier(3, metric="cosine"),
+        "image-class-means": NearestCentroid(),
+    }[name].fit(np.stack(train.vector), train.label)
+    made = toy.scores(folder).query("split == 'test'")
+    assert made.id.tolist() == test.id.tolist()
+    assert made.prediction.tolist() == theirs.predict(np.stack(test.vector)).tolist()
+
+
+def test_lifts_adapters_have_the_width_of_its_code():
+    told = {"input": "pixels", "tuner": "frozen", "head": "predictor", "adapter": "by_classes"}
+    run = run_of(toy.completed({**toy_images.TRAINING, **told, "select": "last"}, reads="image"))
+    widths = {
+        (classes, depth): limits.sized(run.tuner, classes=classes, depth=depth).beside.adapter
+        for classes, depth in ((100, 12), (365, 12), (1000, 12), (8142, 12), (10, 8))
+    }
+    assert [*widths.values()] == [4, 8, 32, 256, 1]

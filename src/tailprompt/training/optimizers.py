@@ -55,7 +55,7 @@ def beside(model: nn.Module, rho: float) -> Iterator[None]:
 
 @contextmanager
 def near(model: nn.Module, told, lower: Callable[[], AbstractContextManager]) -> Iterator[None]:
-    """The context of a step's passes: that of `lower`, and for GNM beside the weights. told: the optimizer."""
+    """The context of a step's passes: that of `lower`; for GNM beside the weights. told: the optimizer."""
     with beside(model, told.rho) if told.name == "gnm" else nullcontext(), lower():
         yield
 
