@@ -9,6 +9,7 @@ from tailprompt.components.declare import component, key, part
 IMAGES = {"input": ("pixels",)}
 PLAIN = {"input": ("plain", "pooled", "options", "windows")}  # texts without a template
 TEXTS = {"input": (*PLAIN["input"], "prompted", "formatted")}
+NETWORK = {"input": (*TEXTS["input"], *IMAGES["input"])}  # what a network reads
 LAYERS = {
     "default": "all",
     "says": "layers that have it, counted from 1: all, or from-to as 17-24",
@@ -51,7 +52,7 @@ class Frozen:
     reads = ("text", "image")
     goes_on = ("frozen",)
     keep: bool = key(False, "write the body too, where the run began from a tuned one")
-    body_dropout: bool = key(False, "true drops in the frozen body too while the head learns")
+    body_dropout: bool = key(False, "true drops in the frozen body too while the head learns", when=NETWORK)
     beside: Beside = part(when=IMAGES)
 
 
