@@ -129,10 +129,9 @@ def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
 
 def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
     """The same of a RobertaForMaskedLM, whose first positions are taken by padding."""
-    head = model.lm_head
-    transform = nn.Sequential(head.dense, nn.GELU(), head.layer_norm)
+    transform = nn.Sequential(model.lm_head.dense, nn.GELU(), model.lm_head.layer_norm)
     usable = model.config.max_position_embeddings - model.config.pad_token_id - 1
-    return model.roberta, transform, head.decoder, usable
+    return model.roberta, transform, model.lm_head.decoder, usable
 
 
 def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
@@ -294,7 +293,8 @@ FAMILIES = {
     ),
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
-    **dict.fromkeys(("deberta", "deberta-v2"), deberta),
+    "deberta": deberta,
+    "deberta-v2": deberta,
     "t5": t5,
     "vit": vit,
 }
