@@ -205,7 +205,7 @@ def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
         values = [
             f"{titles[method]} {parse(run)[1][key]}"
             for (name, method), run in chosen.items()
-            if name == dataset
+            if name == dataset and key in parse(run)[1]
         ]
         lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
     return lines
