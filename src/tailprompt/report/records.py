@@ -178,6 +178,11 @@ def printed_name(report: dict) -> str | None:
     return f"{report['reported']}{at}{cut}" if report.get("reported") else None
 
 
+def printed(spec: dict) -> pd.DataFrame:
+    """The printed numbers that stand beside those of a block."""
+    return reported(spec.get("reported", spec["paper"]))
+
+
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
     """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
     path = folder / f"{paper}.csv"

@@ -27,7 +27,7 @@ def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     runs, _, _ = records.taken(root, spec, [])
     reports = records.reports(root, spec)
     evidence = {dataset: gather(runs[runs.dataset == dataset], spec, reports[dataset]) for dataset in reports}
-    printed = records.reported(spec["paper"])
+    printed = records.printed(spec)
     rows = [row for claim in spec["claims"] for row in judged(claim, evidence, reports, printed)]
     long = pd.DataFrame(rows)
     overall = (long.dataset == ALL) & long.p.notna()
