@@ -1,4 +1,4 @@
-"""Write what a search chose as a file of the configuration: protocols: {NAME: {cells: {DATASET: {METHOD: ...}}}}.
+"""Write what a search chose as a file of the configuration: cells of a protocol, by data set and method.
 
 python -m tailprompt.choices --table results/<scale>/tables/<paper>/<search>.csv --out FILE.yaml
 

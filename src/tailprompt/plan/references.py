@@ -65,7 +65,7 @@ def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 
 def check_searches(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
-    """Raise BadInput at the first table that waits for what is no search of its protocol, or judges it twice."""
+    """Raise BadInput at the first table that waits for no search of its protocol, or judges that twice."""
     for path, block in all_blocks(config):
         tables, place = (
             config["papers"][path[1]].get("tables", {}),

@@ -53,7 +53,7 @@ def check_dev(runs: pd.DataFrame, dev: pd.DataFrame, reports: dict, spec: dict) 
 
 
 def whole(dev: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
-    """Which scores are of a method and data set of which no run is missing: nothing is chosen among a part."""
+    """Which scores are of a method and data set that lack no run: nothing is chosen among a part."""
     lacking = {(run.dataset, run.method) for run in runs[~runs.there].itertuples()}
     return pd.Series([(row.dataset, row.method) not in lacking for row in dev.itertuples()], dev.index, bool)
 
@@ -115,9 +115,8 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, notes: list[str]) -> S
 def row(method: dict, part: pd.DataFrame, points: list[tuple], spec: dict) -> list[Cell]:
     """The scores of one method on one data set; a point that it did not try is blank."""
     found = {values_in(one.run, spec): one for one in part.itertuples()}
-    cells = [
-        Cell(number(found[at].dev), best=bool(found[at].best)) if at in found else Cell() for at in points
-    ]
+    scores = [found.get(at) for at in points]
+    cells = [Cell(number(one.dev), best=bool(one.best)) if one else Cell() for one in scores]
     best = [told(values, spec) for values, one in found.items() if one.best]
     return [Cell(greek(method["title"])), *cells, Cell(best[0] if best else "")]
 
@@ -127,15 +126,19 @@ def at_ends(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     found: dict[str, list[str]] = {}
     for (dataset, method), part in long.groupby(["dataset", "method"], sort=False):
-        for one in part[part.best].itertuples():
-            for place, key in enumerate(keys(spec)):
-                tried = sorted({values_in(name, spec)[place] for name in part.run}, key=rank)
-                value = values_in(one.run, spec)[place]
-                if len(tried) < SEVERAL or not all(isinstance(each, int | float) for each in tried):
-                    continue
-                if value in (tried[0], tried[-1]):
-                    end = f"{'smallest' if value == tried[0] else 'largest'} {key} tried ({value})"
-                    found.setdefault(end, []).append(f"{titles[method]} on {reports[dataset]['title']}")
+        all_tried = zip(*(values_in(name, spec) for name in part.run), strict=True)
+        for best in [values_in(name, spec) for name in part.run[part.best]]:
+            for key, value, tried in zip(keys(spec), best, all_tried, strict=True):
+                if end := end_of(value, sorted(set(tried), key=rank)):
+                    who = f"{titles[method]} on {reports[dataset]['title']}"
+                    found.setdefault(f"{end} {key} tried ({value})", []).append(who)
     return [
         f"Best at the {end}, so a better one may lie beyond: {'; '.join(who)}." for end, who in found.items()
     ]
+
+
+def end_of(value, tried: list) -> str | None:
+    """Whether a value is the smallest or largest of the numbers tried; of two, one always is, so None."""
+    if len(tried) < SEVERAL or not all(isinstance(each, int | float) for each in tried):
+        return None
+    return {tried[0]: "smallest", tried[-1]: "largest"}.get(value)
