@@ -11,7 +11,14 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import backbone_of, dataset_row, parts_of
 from tailprompt.plan.starts import starts_of
 
-FILLED_IN = ("sets", "methods", "claims", "backbones", "refused")  # keys that an expanded block has no more
+FILLED_IN = (
+    "sets",
+    "only",
+    "methods",
+    "claims",
+    "backbones",
+    "refused",
+)  # keys that an expanded block has no more
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
 OF_A_PAPER = {"others", "reported"}  # keys of a paper that its tables and figures are told
 
@@ -60,14 +67,17 @@ def under_original(spec: dict) -> dict:
 
 def claims_of(config: dict, spec: dict) -> list[dict]:
     """The claims of a table, each with its data sets; none if this scale omits one of its two methods."""
-    claims = []
+    claims, only = [], config["sets"][spec["only"]] if "only" in spec else None
     for name, claim in spec.get("claims", {}).items():
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
         pair = {key: on(method, claim.get("backbone")) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
-        datasets = datasets_of(config, claim) if all(run.values()) else []
+        datasets = [dataset for dataset in datasets_of(config, claim) if only is None or dataset in only]
+        if only is not None and not datasets:
+            continue
+        datasets = datasets if all(run.values()) else []
         claims.append({"id": name, **rest, **titles, "datasets": datasets})
     return claims
 

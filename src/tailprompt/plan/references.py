@@ -17,6 +17,7 @@ ROWS = {  # key -> the section that holds the row which it names
     "joins": "datasets",
     "method": "methods",
     "methods": "methods",
+    "only": "sets",
     "protocol": "protocols",
     "recipe": "pretraining",
     "sets": "sets",
