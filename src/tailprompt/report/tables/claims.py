@@ -64,7 +64,7 @@ def judgements(root: Path, spec: dict, reports: dict) -> tuple[pd.DataFrame, lis
 
 
 def beside(long: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """The rows of claims with their judgement under the original protocol, and what became of each verdict."""
+    """The rows of claims with their judgement under the original protocol, and what became of it."""
     columns = ["ours", "low", "high", "p", "p_holm", "seeds", "verdict"]
     then = before[["id", "dataset", *(name for name in columns if name in before)]]
     names = {name: f"original_{name}" for name in columns}

@@ -85,10 +85,14 @@ def under_original(one: pd.Series) -> list[Cell]:
 def compared_with(spec: dict) -> list[str]:
     """How the judgement under the original protocol is to be read."""
     before, now = spec["original"]["protocol"], spec["protocol"]
-    return [
-        f"Left under {now}, then under {before}: the same claims on the same data sets and test examples, each "
-        "protocol with its own settings, seeds and Holm's correction. Change is what became of the verdict."
+    lines = [
+        f"Left under {now}, then under {before}: the same claims on the same data sets and test examples, "
+        "each protocol with its own settings, seeds and Holm's correction. Change is what became of the "
+        "verdict."
     ]
+    if len(spec["seeds"]) != len(spec["original"]["seeds"]):
+        lines.append("The protocols differ in their number of seeds, which alone can change a verdict.")
+    return lines
 
 
 def places(one: pd.Series) -> int:

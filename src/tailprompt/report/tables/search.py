@@ -5,6 +5,7 @@ No score of test is read. `tailprompt choices` writes what was chosen as a file 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +14,15 @@ from tailprompt.errors import BadInput, known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
-from tailprompt.report.tables.notes import absent, data_notes, flagged, origin
+from tailprompt.report.tables.notes import FLAGS, data_notes, origin
 from tailprompt.tasks import metrics
 
 COLUMNS = ["table", "protocol", "dataset", "method", "run", "score", "n", "dev", "best"]
 SEVERAL = 3  # values of a key from which on an end of the range says something
-READING = "Scores of dev, never of test. In bold: the best of a method, which `choices` writes into a file."
+READING = (
+    "Scores of dev, never of test. In bold: the best of a method, of equal ones the first. They stand in the "
+    ".yaml beside this table, to give as one more --configfile."
+)
 
 
 def search(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
@@ -36,7 +40,7 @@ def search(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
         chosen = best.get(key) == run.run
         rows.append((spec["name"], spec["protocol"], *key, run.run, spec["by"], int(n), 100 * mean, chosen))
     long = pd.DataFrame(rows, columns=COLUMNS)
-    notes = [origin(runs, spec), READING, *at_ends(long, spec, reports), *absent(runs, reports, spec)]
+    notes = [origin(runs, spec), READING, *at_ends(long, spec, reports), *missing(runs, reports, spec)]
     notes += [*flagged(runs, reports, spec), *data_notes(reports), *spec.get("notes", [])]
     sheet = layout(long, spec, reports, [*notes, *records.mixtures(runs)])
     return long, sheet, sheet
@@ -56,6 +60,32 @@ def whole(dev: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
     """Which scores are of a method and data set that lack no run: nothing is chosen among a part."""
     lacking = {(run.dataset, run.method) for run in runs[~runs.there].itertuples()}
     return pd.Series([(row.dataset, row.method) not in lacking for row in dev.itertuples()], dev.index, bool)
+
+
+def missing(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """Where nothing is chosen, as runs are missing."""
+    found = counted(runs, ~runs.there, reports, spec)
+    return [f"Nothing is chosen where runs are missing: {found}."] if found else []
+
+
+def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
+    """How many runs of each method were flagged, and for what (`training.flags`)."""
+    flags = [set((record or {}).get("flags", [])) for record in runs.record]
+    return [
+        f"{FLAGS.get(name, name)}: {counted(runs, [name in has for has in flags], reports, spec)}."
+        for name in sorted(set().union(*flags))
+    ]
+
+
+def counted(runs: pd.DataFrame, which: Sequence[bool], reports: dict, spec: dict) -> str:
+    """How many runs of each method and data set are so, as a list in words; empty if none is."""
+    titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
+    parts = runs.assign(which=which).groupby(["dataset", "method"], sort=False).which.agg(["sum", "count"])
+    return "; ".join(
+        f"{titles[method]} on {reports[dataset]['title']} ({part['sum']} of {part['count']} runs)"
+        for (dataset, method), part in parts.iterrows()
+        if part["sum"]
+    )
 
 
 def points_of(names: pd.Series, spec: dict) -> list[tuple]:
