@@ -24,11 +24,16 @@ def run_asked(point):
     """
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     wanted = asked.asked(config, point, settings, weights(point.backbone))
-    first = start_of(config, point)
-    settled = (not first or stands(first)) and rows_stand(point.dataset)
+    settled = start_stands(point) and rows_stand(point.dataset)
     settled = settled and agreement.stands(wanted, point, RESULTS)
     made = standing.of_run(RESULTS / "runs" / point.path)
     return ask(point.path, wanted, made, settled=settled), settled
+
+
+def start_stands(point):
+    """Whether a run has no start, or one that is what is asked; or came in a bundle, in which its start did not."""
+    first = start_of(config, point)
+    return not first or runs.came_alone(RESULTS, point, first) or stands(first)
 
 
 def stands(point):
@@ -101,8 +106,24 @@ def predictions(point):
 
 
 def all_predictions(_):
-    """The predictions of all runs of the scale."""
-    return kept([predictions(point) for point in POINTS])
+    """The predictions of all runs of the scale, but for starts that are not here and that no run needs."""
+    return kept([predictions(point) for point in POINTS if not idle(point)])
+
+
+@cache
+def followers():
+    """Start -> the runs of the scale that begin from it."""
+    found = {}
+    for point in POINTS:
+        if first := start_of(config, point):
+            found.setdefault(first, []).append(point)
+    return found
+
+
+def idle(point):
+    """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
+    others = [] if point in TAKEN else followers().get(point, [])
+    return bool(others) and all(runs.came_alone(RESULTS, each, point) and stands(each) for each in others)
 
 
 def kept(files):
