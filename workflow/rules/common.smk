@@ -11,7 +11,7 @@ from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
-from tailprompt.plan import agreement, asked, blocks, held, made, points, rows, standing
+from tailprompt.plan import agreement, asked, blocks, held, made, points, present, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -33,6 +33,7 @@ with refused_as(SystemExit):
     DATASETS = blocks.all_datasets(config)
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
+TRAINS = config.get("train", True)  # else tables and figures are made of what is here
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
 

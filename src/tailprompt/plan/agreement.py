@@ -67,6 +67,11 @@ def same_start(record: dict, folder: Path, wanted: dict) -> bool:
     return record.get("start_sha256") in digests or brought(folder) and not digests
 
 
+def came_alone(results: Path, point: Point, start: Point) -> bool:
+    """Whether a bundle brought a run, and the run that it begins from is neither here nor in a bundle."""
+    return brought(run_folder(results, point)) and not (run_folder(results, start) / "run.json").is_file()
+
+
 def differing(record: dict, wanted: dict) -> list[str]:
     """The keys (`settings.lr`) in which a run.json differs from what is asked; extra features are allowed."""
     differs = []

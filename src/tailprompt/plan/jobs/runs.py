@@ -35,11 +35,6 @@ def taken(scale: str, point: Point) -> list[str]:
     return [predictions(scale, point, settled=True), weights_of(scale, point)] if here else []
 
 
-def came_alone(results: Path, point: Point, start: Point) -> bool:
-    """Whether a bundle brought a run, and the run that it begins from is neither here nor in a bundle."""
-    return brought(run_folder(results, point)) and not (run_folder(results, start) / "run.json").is_file()
-
-
 def weights_of(scale: str, point: Point) -> str:
     """The weights of a run."""
     return f"results/{scale}/runs/{point.path}/weights.safetensors"

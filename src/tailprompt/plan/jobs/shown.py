@@ -31,7 +31,8 @@ def predictions(block: dict, *, file: Callable[[Point], str]) -> list[str]:
 
     They stand for all files of a run, which one job makes. A table thus has one input a run instead of five.
     """
-    return [file(point) for point in blocks.points(block)]
+    lacks = set(block.get("lacks", []))
+    return [file(point) for point in blocks.points(block) if point.path not in lacks]
 
 
 def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
