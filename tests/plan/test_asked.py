@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -150,8 +151,9 @@ def test_a_bundled_run_stands_without_its_start_but_not_on_another(tmp_path):
     asked_otherwise = WANTED | {"start": {"run": "p/b/d/first/1", "asked": "another"}}
     assert not agreement.stands(asked_otherwise, where, tmp_path)
     for there, stands in (("then", True), ("now", False)):
-        finished(tmp_path, WANTED, "p/b/d/first/1", weights_sha256=there)
+        _, start = finished(tmp_path, WANTED, "p/b/d/first/1", weights_sha256=there)
         assert agreement.stands(wanted, where, tmp_path) == stands
+        shutil.rmtree(start)
 
 
 def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are_to_go(tmp_path):
