@@ -181,7 +181,7 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
     changes = {
         "methods": {"prompt-focal": {"start": {"method": "prompt"}}},
         "protocols": {"glee": {"methods": ["cls-tanh", "prompt-focal"]}},
-        "papers": {"glee": {"figures": {"figure4": {"methods": ["cls-tanh"]}}}},
+        "make": {"glee": {"tables": ["table2"], "figures": []}},
     }
     (folder / "focal.yaml").write_text(json.dumps(changes))
     whole = config.load([folder / "tests/tiny.yaml", folder / "focal.yaml"], root=folder)
