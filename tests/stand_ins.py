@@ -142,7 +142,8 @@ out.mkdir(exist_ok=True)
 out = Path(options["--out"])
 for name in ("model.safetensors", "config.json", "curve.csv"):
     new(out / name)
-about = {"recipe": json_option(options["--recipe"], "--recipe"), "packed": sha(options["--packed"] + "/pack.json")}
+recipe, packed = json_option(options["--recipe"], "--recipe"), sha(options["--packed"] + "/pack.json")
+about = {"recipe": recipe, "packed": packed}
 (out / "pretraining.json").write_text(json.dumps(about))
 """,
     "train": """
