@@ -31,6 +31,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
   train | score | tabulate | draw             train runs, score them for people, make tables and figures
+  choices                                     write what a search chose as a file of the configuration
   collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
@@ -49,6 +50,7 @@ STAGES = (
     "train",
     "score",
     "tabulate",
+    "choices",
     "draw",
     "predict",
     "audit",

@@ -11,6 +11,7 @@ from scales import scale, small_project
 
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config
+from tailprompt.plan.grids import each_tried
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point, parse, vary
 from tailprompt.plan.runnable import check_settings
@@ -154,4 +155,4 @@ def test_a_table_may_choose_among_its_values():
     (line,) = picked({(point.dataset, "cls-relu"): of_one[1]}, block, reports)
     assert line == "head.dropout with the best mean dev f1/all on Sections: CLS-tuning (R) 0.5."
     with pytest.raises(BadInput, match="its table varies head.dropout already"):
-        blocks.values_of({"choose": choose}, "cls-relu@head.dropout=0.1")
+        each_tried({"kind": "scores", "choose": choose}, "cls-relu@head.dropout=0.1")

@@ -13,6 +13,7 @@ from tailprompt.errors import BadInput
 from tailprompt.inputs.templates import TEMPLATES
 from tailprompt.plan import blocks
 from tailprompt.plan import settings as plan
+from tailprompt.plan.grids import each_tried
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.references import check_names
@@ -594,16 +595,16 @@ def test_a_start_must_have_a_prompt_of_the_same_length(paper):
 
 
 def test_choose_may_try_other_values_for_a_method():
-    spec = {"choose": {"over": "lr", "values": [1, 2], "of": {"ft": [3]}}}
-    assert blocks.values_of(spec, "ft@keep=true") == [3]
-    assert blocks.values_of(spec, "pt") == [1, 2]
-    assert blocks.values_of({}, "pt") == [None]
+    spec = {"kind": "scores", "choose": {"over": "lr", "values": [1, 2], "of": {"ft": [3]}}}
+    assert each_tried(spec, "ft@keep=true") == ["ft@keep=true,lr=3"]
+    assert each_tried(spec, "pt") == ["pt@lr=1", "pt@lr=2"]
+    assert each_tried({"kind": "scores"}, "pt") == ["pt"]
 
 
 def test_a_name_that_gives_what_its_table_varies_is_refused():
-    spec = {"choose": {"over": "lr", "values": [1, 2]}}
+    spec = {"kind": "scores", "choose": {"over": "lr", "values": [1, 2]}}
     with pytest.raises(BadInput, match=r"'lpt@lr=3e-4': its table varies lr already .* choose: {of: {lpt: "):
-        blocks.values_of(spec, "lpt@lr=3e-4")
+        each_tried(spec, "lpt@lr=3e-4")
 
 
 @pytest.mark.parametrize("name, runs", [("paper", 3517), ("mini", 1563)])

@@ -4,6 +4,7 @@
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
 localrules:
     tabulate,
+    choices,
     draw,
 
 
@@ -36,6 +37,21 @@ rule tabulate:
         "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
         " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
+
+
+# What a search chose, for a later command: no run of this one depends on it.
+rule choices:
+    input:
+        table="results/{scale}/tables/{paper}/{name}.csv",
+        source=sources("tailprompt.choices"),
+    output:
+        "results/{scale}/tables/{paper}/{name}.yaml",
+    log:
+        "results/{scale}/logs/choices/{paper}/{name}.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.choices --table {input.table:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule draw:

@@ -128,7 +128,7 @@ def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list
     if rows:
         table = [line for row in aligned([("", "then", "now"), *rows], widest=SHORT) for line in row]
         return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
-    if not same_start(record, results, wanted):
+    if not same_start(record, folder, wanted):
         first = wanted["start"]["run"]
         return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
     return [f"{folder} was trained with these settings{computed(record)}."]

@@ -41,6 +41,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *limited(config),
+        *waiting(config),
         *refused(config, root),
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
@@ -132,6 +133,17 @@ def limited(config: dict) -> list[str]:
         place = f"protocols.{protocol}.methods"
         lines += [f"left out, as {place} does not name them: {methods}"] if out else []
         lines += [f"no run, as no table or figure names what {place} does: {', '.join(idle)}"] if idle else []
+    return lines
+
+
+def waiting(config: dict) -> list[str]:
+    """The tables that wait for what searches choose, and the file that then has it."""
+    lines = []
+    for (paper, name), searches in blocks.waiting(config).items():
+        files = [f"results/{config['scale']}/tables/{paper}/{search}.yaml" for search in searches]
+        lines.append(
+            f"{name} of {paper} waits for a search; give as one more --configfile: {', '.join(files)}"
+        )
     return lines
 
 

@@ -99,7 +99,7 @@ def check_norms(config: dict, everything: dict[tuple[str, str, str], dict]) -> N
 def scores_of(block: dict) -> Iterator[tuple[str, str]]:
     """The data sets of a block, each with every score that the block asks of it."""
     stated = [*block.get("metrics", ()), *([block["winner"]] if block.get("winner") else [])]
-    stated += [block["choose"]["by"]] if block.get("choose", {}).get("by") else []
+    stated += [block.get("choose", block)["by"]] if block.get("choose", block).get("by") else []
     for dataset in block["datasets"]:
         yield from ((dataset["dataset"], metric) for metric in stated)
     for claim in block.get("claims", ()):

@@ -28,16 +28,18 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     """The runs of a block, with columns dataset, method, run, backbone, seed, folder, record and there.
 
     method: its row in the table. run: the method with what was varied. record: the content of run.json; None,
-    with `there` false, for a missing run. Raises BadInput if a run is not what is asked.
+    with `there` false, for a missing run, as a block `lacks`. Raises BadInput if a run is not what is asked.
     """
+    lacks = set(spec.get("lacks", []))
     rows = [
-        {**run, "seed": seed, "folder": run_folder(root, point)}
+        {**run, "seed": seed, "folder": run_folder(root, point), "lacks": point.path in lacks}
         for run in spec["runs"]
         for seed in spec["seeds"]
         for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
     ]
-    frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
-    kept = [record(folder) for folder in frame.folder]
+    names = ["dataset", "method", "run", "backbone", "seed", "folder"]
+    frame = pd.DataFrame(rows, columns=names)
+    kept = [None if row["lacks"] else record(row["folder"]) for row in rows]
     for folder, one in zip(frame.folder, kept, strict=True):
         if one is not None:
             agreement.check(folder, one)
@@ -182,6 +184,11 @@ def printed_name(report: dict) -> str | None:
     """The name of a data set in the paper's printed numbers, with its cut; None if it has none."""
     _, at, cut = report["dataset"].partition("@")
     return f"{report['reported']}{at}{cut}" if report.get("reported") else None
+
+
+def printed(spec: dict) -> pd.DataFrame:
+    """The printed numbers that stand beside those of a block."""
+    return reported(spec.get("reported", spec["paper"]))
 
 
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:

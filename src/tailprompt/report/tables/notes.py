@@ -148,14 +148,14 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
 
 
 def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
-    """Which runs are missing."""
-    gone = runs[~runs.there]
+    """Which runs and data sets are missing."""
+    gone, out = runs[~runs.there], spec.get("left_out")
+    lines = [f"Left out, as its data are not here as they are asked: {', '.join(out)}."] if out else []
     if len(gone) == len(runs) and len(runs):
-        return ["None of these runs has been made at this scale yet."]
+        return [*lines, "None of these runs has been made at this scale yet."]
     titles = {method["name"]: method["title"] for method in spec["methods"]}
-    lines = []
     for dataset, part in gone.groupby("dataset", sort=False):
-        seeds = part.groupby("method", sort=False).seed.agg(lambda values: ", ".join(map(str, values)))
+        seeds = part.groupby("method", sort=False).seed.agg(lambda seeds: ", ".join(map(str, seeds.unique())))
         missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
