@@ -15,7 +15,7 @@ from tailprompt.plan.starts import starts_of
 
 
 def tried(spec: dict, method: str) -> dict[str, list]:
-    """Key -> the values that a block tries for a method, as `lr`; {} if it tries none, or `of` has [] for it."""
+    """Key -> the values that a block tries for a method, as `lr`; {} if it tries none (`of` may have [])."""
     base = parse(method)[0]
     if spec["kind"] == "search":
         return spec["over"] | spec.get("of", {}).get(base, {})
