@@ -78,6 +78,9 @@ def stated(row: dict) -> dict[str, dict]:
         raise BadInput(
             f"'{row['name']}' names no file; its row needs path, or files with url, name or a path"
         )
+    for entry in given.values():
+        if "path" not in entry and file_name(entry) in ("", ".", ".."):
+            raise BadInput(f"'{row['name']}': {entry.get('url')} ends in no name of a file; give it a name")
     return given
 
 
