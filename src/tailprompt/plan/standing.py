@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tailprompt.files import write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
+from tailprompt.plan.points import Point
+from tailprompt.plan.starts import starts_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,28 @@ class Kind:
     asks: Callable[..., dict]
     takes: Callable[[dict, str], dict]
     makes: tuple[str, ...]
+
+
+class Present(NamedTuple):
+    """What is here, read once for all runs.
+
+    weights: a backbone's name -> the digests of its weights. rows: a data set's name -> `rows_stand`.
+    """
+
+    weights: Callable[[str], dict | None]
+    rows: Callable[[str], bool]
+
+
+def present(config: dict, root: Path = Path(".")) -> Present:
+    """What is here of the backbones and data sets of a scale."""
+    weights = cache(lambda backbone: made.weights(config, backbone, root))
+    return Present(weights, cache(lambda dataset: rows_stand(config, dataset, root)))
+
+
+def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
+    """The data sets of a run, and of those that it begins from, whose rows will be prepared anew."""
+    runs = [point, *starts_of(config, point)]
+    return [name for name in dict.fromkeys(run.dataset for run in runs) if not here.rows(name)]
 
 
 def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
