@@ -175,6 +175,8 @@ def download(
     the content is not `sha256`.
     """
     part = path.with_name(f"{path.name}.part")
+    if not sha256:  # nothing would tell that a part kept from before is of another version
+        part.unlink(missing_ok=True)
     reason = ""
     for attempt in range(attempts):
         try:

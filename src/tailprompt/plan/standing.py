@@ -7,6 +7,7 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,8 @@ from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point
 from tailprompt.plan.starts import starts_of
+
+SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 
 
 @dataclass(frozen=True)
@@ -148,8 +151,9 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
         present = without_time(present)
     if present != content:
         write_json(file, content)
-    elif times and file.stat().st_mtime_ns <= min(times):
-        os.utime(file)
+    if times and file.stat().st_mtime_ns <= min(times):
+        newer = max(time.time_ns(), min(times) + SECOND)  # outputs may be of the future, by a clock set back
+        os.utime(file, ns=(newer, newer))
 
 
 def without_time(asked: dict) -> dict:
