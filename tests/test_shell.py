@@ -22,13 +22,13 @@ with open("told.jsonl", "a", encoding="utf-8") as file:
 """
 MORE = {  # stages without a stand-in
     "decode": """
-row, out = given("--dataset"), Path(options["--out"])
+row, out = json_option(options["--dataset"], "--dataset"), Path(options["--out"])
 assert Path(row["root"], "a/1.png").is_file()
 new(out)
 new(out.with_suffix(".parquet"))
 """,
     "card": """
-Path(options["--out"]).write_text(json.dumps(given("--texts")))
+Path(options["--out"]).write_text(json.dumps(json_option(options["--texts"], "--texts")))
 """,
     "score": 'new(options["--collect"] + "/scores.parquet")\n',
 }
