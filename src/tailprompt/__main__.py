@@ -27,7 +27,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
   train | score | tabulate | draw             train runs, score them for people, make tables and figures
-  vocabulary | pack | pretrain | card         pre-train a backbone
+  collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
@@ -37,6 +37,7 @@ STAGES = (
     "annotate",
     "prepare",
     "backbones",
+    "collect",
     "vocabulary",
     "pack",
     "pretrain",
