@@ -105,7 +105,7 @@ from tailprompt.plan.made import SAID
 from tailprompt.plan.places import WHERE
 
 row, out = json_option(options["--dataset"], "--dataset"), Path(options["--out"])
-entries = row.get("files") or {"all": row.get("path")}
+entries = row.get("files") or ({"all": row["path"]} if "path" in row else {})
 entries = [{"path": entry} if isinstance(entry, str) else entry for entry in entries.values()]
 around = [places(row, entry, options["--data-dir"]) for entry in entries]
 found = [next((str(path) for path in paths if path.is_file()), None) for paths in around]

@@ -71,7 +71,7 @@ rule vocabulary:
         note=noted("vocabulary", "recipe"),
     shell:
         "python -m tailprompt.vocabulary --recipe {input.asked:q} --corpus {input.corpus:q}"
-        " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
+        ' --out "$(dirname {output.tokenizer:q})" > {log:q} 2>&1'
         " && note {input.asked:q} {params.note:q}"
 
 
@@ -124,7 +124,7 @@ rule pretrain:
         note=noted("checkpoint", "recipe"),
     shell:
         "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {input.asked:q}"
-        " --packed {input.packed:q} {params.tokenizer} {params.start} --out $(dirname {output.model:q})"
+        ' --packed {input.packed:q} {params.tokenizer} {params.start} --out "$(dirname {output.model:q})"'
         " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 

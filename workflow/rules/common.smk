@@ -11,7 +11,7 @@ from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
-from tailprompt.plan import agreement, asked, blocks, held, made, points, present, rows, standing
+from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown

@@ -34,8 +34,8 @@ rule tabulate:
         spec=shown_by("tables", as_json),
         note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
-        " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale:q} --spec {input.asked:q}"
+        " --out results/{wildcards.scale:q}/tables/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
 
@@ -78,8 +78,8 @@ rule draw:
         spec=shown_by("figures", as_json),
         note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {input.asked:q}"
-        " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        "python -m tailprompt.draw --root results/{wildcards.scale:q} --spec {input.asked:q}"
+        " --out results/{wildcards.scale:q}/figures/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
 

@@ -30,7 +30,7 @@ rule train:
     params:
         start=lambda wildcards, input: folder_option("--start", input.start),
     shell:
-        "python -m tailprompt.train --root results/{wildcards.scale}"
+        "python -m tailprompt.train --root results/{wildcards.scale:q}"
         " --point {wildcards.point:q}"
         " --asked {input.asked:q} {params.start}"
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"

@@ -40,12 +40,20 @@ def apart():
 
 
 @cache
+def resolve():
+    """Find out which commits the rows call main, before the first job is told of one."""
+    if not apart():
+        config.update(revisions.resolved(config, [*BACKBONES, *(points.parse(name)[0] for name in DATASETS)]))
+
+
+@cache
 @refused_as(SystemExit)  # an input function's own error would pass for nothing to be done
 def run_asked(point):
     """The file that says what a run is asked, and whether the run is that.
 
     A run that no table takes can be requested by its path.
     """
+    resolve()
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     wanted = asked.asked(config, point, settings, weights(point.backbone))
     settled = start_stands(point) and rows_stand(point.dataset)
@@ -100,6 +108,7 @@ def inputs_of(kind, of):
 @refused_as(SystemExit)
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
+    resolve()
     settled = standing.stands(config, kind, name)
     wanted, made = standing.wanted(config, kind, name), standing.outputs(config, kind, name)
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled

@@ -29,6 +29,15 @@ def source(row: dict) -> tuple[str, dict]:
     return row["hub"], {"revision": row["revision"]}
 
 
+def check_pinned(row: dict) -> None:
+    """Raise BadInput for a revision that moves: two jobs could read two versions of the weights."""
+    if row.get("revision") == "main":
+        raise BadInput(
+            f"{row['hub']} at revision main is no fixed version, and neither the hub nor the cache here said "
+            "which commit it is; run snakemake on a machine with network, or set a commit in its row"
+        )
+
+
 def unavailable(row: dict, error: Exception) -> BadInput:
     """The error for a backbone that cannot be read or downloaded."""
     reason = f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -18,6 +18,7 @@ from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
+FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run, and its digests
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
@@ -96,13 +97,23 @@ def holds(has: list | bool | None, wanted: list | bool) -> bool:
 def check_intact(folder: Path, record: dict) -> None:
     """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
 
-    Runs of older versions have no such digests, and a bundle holds predictions in another form.
+    The digest of run.json itself is with what is kept of the run. Runs of older versions have no such
+    digests, and a bundle holds predictions in another form.
     """
-    digests = {} if brought(folder) else record.get("files", {})
+    kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
+    own = {"run.json": kept} if kept else {}
+    digests = {} if brought(folder) else {**record.get("files", {}), **own}
     for name, digest in digests.items():
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
             raise BadInput(damaged(file, folder))
+
+
+def check_weights(folder: Path) -> None:
+    """Raise BadInput if the weights of a run are not those that its run.json has the digest of."""
+    file, digest = folder / "weights.safetensors", read_json(folder / "run.json").get("weights_sha256")
+    if digest and file.is_file() and sha256_at(file, file.stat().st_mtime_ns) != digest:
+        raise BadInput(damaged(file, folder))
 
 
 def damaged(file: Path, folder: Path) -> str:

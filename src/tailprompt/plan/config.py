@@ -19,6 +19,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
 from tailprompt.plan.references import check_claims, check_names, check_searches
+from tailprompt.plan.revisions import pinned
 from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
 from tailprompt.pretraining import recipes
 
@@ -45,7 +46,7 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check_joins(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
-    return config
+    return pinned(config, Path(root))
 
 
 def layers_of(

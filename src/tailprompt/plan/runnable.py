@@ -26,7 +26,7 @@ from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
-from tailprompt.plan.settings import Resolved, resolved
+from tailprompt.plan.settings import Resolved, check_name, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_suits
 
@@ -75,11 +75,12 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
     """The settings of each point; raises BadInput at the first point that cannot run."""
     rules = validator("config", str(Path(root, SCHEMAS)))
-    asked, cells = {}, {}
+    asked, cells, known_as = {}, {}, {}
     for point in points:
         if (cell := replace(point, seed=0)) not in cells:  # what is checked does not depend on the seed
             cells[cell] = resolved(config, point)
             check_run(config, point, cells[cell], rules, root)
+            check_name(cell, cells[cell], known_as)
         asked[point] = cells[cell].settings | extras(config, point)
     return asked
 
