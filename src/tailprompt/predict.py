@@ -27,8 +27,9 @@ from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.data.columns import CHOICES
+from tailprompt.data.contents import PLACE, bare
 from tailprompt.data.new_rows import columns_of, decoded, read
-from tailprompt.data.readers import PLACE, header
+from tailprompt.data.readers import header
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
@@ -190,7 +191,7 @@ def beside(file: Path) -> Path:
     """Where predictions go unless told otherwise."""
     if file.is_dir():
         return file.resolve().with_name(f"{file.resolve().name}.predictions.csv")
-    return file.with_name(f"{Path(file.name.removesuffix('.xz')).stem}.predictions.csv")
+    return file.with_name(f"{Path(bare(file.name)).stem}.predictions.csv")
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from filelock import FileLock
 
 from tailprompt import files
 from tailprompt.data import archives
+from tailprompt.data.contents import opened
 from tailprompt.data.places import file_name, places
-from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
 from tailprompt.progress import shown
 

@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.columns import SPLITS
+from tailprompt.data.contents import PLACE, decoded
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.readers import PLACE, decoded
 from tailprompt.errors import BadInput, few, known
 from tailprompt.files import reading
 

@@ -14,10 +14,11 @@ import pandas as pd
 
 from tailprompt.data import checks, listings, usual_forms
 from tailprompt.data.columns import CHOICES, are_texts, listed, offered, strings
+from tailprompt.data.contents import PLACE, WrongEncoding
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.preflight import places
-from tailprompt.data.readers import PLACE, WrongEncoding, rows
+from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.checks import respelled
+from tailprompt.data.contents import PLACE
+from tailprompt.data.labels import difference, pairs, respelled
 from tailprompt.data.listings import CONTENT, Listing, printable
-from tailprompt.data.readers import PLACE
 from tailprompt.errors import few
 
 
@@ -48,7 +48,7 @@ def misfits(listing: Listing, row: dict) -> list[str]:
         found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
     if rarer := respelled(table["label"]):
         found.append(
-            f"{len(rarer)} classes differ from another in blanks or case only: {few(rarer)}; "
+            f"{len(rarer)} classes differ from another in {difference(rarer)}: {few(pairs(rarer))}; "
             "spell each class in one way"
         )
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])

@@ -26,7 +26,8 @@ def describe(
 
     more: what stage decode reports of images: left_out (a number), converted (numbers by mode) and skipped
     (numbers by ending); of joined sets met: how many training rows of each were left out, as dev or test of
-    another has them. For images, duplicates, shared and conflicts compare pixels.
+    another has them; read: sentences about how files and labels were taken. For images, duplicates, shared
+    and conflicts compare pixels.
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
@@ -170,6 +171,7 @@ def sentence_of(report: dict) -> str:
         f"  absent      classes without examples: train {len(absent['train'])}, dev {len(absent['dev'])}, "
         f"test {len(absent['test'])}; with one in train: {len(report['singletons'])}",
     ]
+    lines += [f"  read        {note}" for note in report.get("read", [])]
     if odd := report.get("options"):
         lines.append(f"  options     {odd}")
     if "met" in report:
