@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from tailprompt.data import labels as labels_of
 from tailprompt.data.columns import CHOICES, GROUP, ID, LABEL, LETTERS, ONE, STARTS, are_texts
@@ -19,7 +20,7 @@ def types(table: pd.DataFrame, name: str) -> None:
         ("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str))
     )
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
-        if column in table:
+        if column in table and (column == CHOICES or infer_dtype(table[column], skipna=False) != "string"):
             other = ~table[column].map(fits).astype(bool)
             refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from tailprompt.data.contents import NOTES, PLACE, kind_of, noted
 from tailprompt.data.readers import FORM, SEPARATORS, rows
@@ -129,6 +130,9 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
     out = pd.DataFrame({PLACE: table[PLACE]})
     for key, name in columns.items():
         cells = table[name].astype(object)
+        if infer_dtype(cells, skipna=False) == "string":
+            out[key] = cells.astype("str")
+            continue
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
             odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())

@@ -31,7 +31,7 @@ def describe(
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
-    whole = content(table)
+    whole = pd.Series(pd.factorize(content(table))[0], index=table.index)  # a number is quick to compare
     keys = {split: whole[part.index] for split, part in by_split.items()}
     shot = {"many": row.get("many", MANY), "few": row.get("few", FEW), "shots": row.get("shots", "survey")}
     grouped = {"threshold": row.get("threshold", THRESHOLD), "head_source": row.get("head_source", "test")}
@@ -136,15 +136,15 @@ def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
     if "text" not in table:
         return None
 
-    def length(texts):
-        return texts.str.len() if language == "zh" else texts.str.split().str.len()
+    def length(text: str) -> int:
+        return len(text) if language == "zh" else len(text.split())
 
     columns = ["text"]
     if "pair" in table and not all(
         pair in text for text, pair in zip(table["text"], table["pair"], strict=True)
     ):
         columns.append("pair")
-    return round(float(sum(length(table[column]).mean() for column in columns)), 1)
+    return round(sum(sum(map(length, table[column])) for column in columns) / max(1, len(table)), 1)
 
 
 def shared(first: pd.Series, second: pd.Series) -> int:
