@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from tailprompt.data import checks, listings, usual_forms
+from tailprompt.data import checks, folders, usual_forms
 from tailprompt.data.columns import CHOICES, are_texts, listed, offered, strings
 from tailprompt.data.contents import PLACE, WrongEncoding
 from tailprompt.data.pictures import ENDINGS
@@ -75,8 +75,8 @@ def usual_form(
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = listings.images(file) if file.is_dir() else listings.readable([file])
-        skipped = listings.others(listings.skipped(file, found))
+        found = folders.images(file) if file.is_dir() else folders.readable([file])
+        skipped = folders.others(folders.skipped(file, found))
         if not found:
             raise BadInput(
                 f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"

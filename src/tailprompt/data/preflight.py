@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.contents import PLACE
+from tailprompt.data.folders import printable
 from tailprompt.data.labels import difference, pairs, respelled
-from tailprompt.data.listings import CONTENT, Listing, printable
+from tailprompt.data.listings import CONTENT, Listing
 from tailprompt.errors import few
 
 
@@ -54,7 +55,8 @@ def misfits(listing: Listing, row: dict) -> list[str]:
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
     empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:
-        found.append(f"{len(empty)} classes have no training image: {few(empty)}")
+        hint = "; its labels begin at 1, and class ids go from 0" if empty == ["0"] else ""
+        found.append(f"{len(empty)} classes have no training image: {few(empty)}{hint}")
     number = table["label"].nunique() if "trained_on" in row else len(classes)
     if row.get("classes", number) != number:
         found.append(f"there are {number} classes where its row says classes: {row['classes']}")

@@ -6,8 +6,8 @@ import pandas as pd
 
 from tailprompt.data import checks, tagged
 from tailprompt.data.columns import CHOICES, SET
+from tailprompt.data.folders import others
 from tailprompt.data.groups import groups
-from tailprompt.data.listings import others
 
 THRESHOLD, MANY, FEW = 0.65, 100, 20  # for a row that states none
 
