@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+BLOCK = 2**16  # sequences whose indices are in memory at once
 CHUNK = 4096  # texts whose ids are lists at once, each of which takes far more than an id of an array
 NEVER = "\uffff"  # no character, so that no text has it
 
@@ -52,7 +53,20 @@ def spans(
     starts: Int[np.ndarray, " sequences"], lengths: Int[np.ndarray, " sequences"]
 ) -> Int[np.ndarray, " total"]:
     """The indices start, start + 1, ... of each sequence, one sequence after the other."""
-    return np.repeat(starts - (lengths.cumsum() - lengths), lengths) + np.arange(lengths.sum())
+    found = np.repeat(starts - (lengths.cumsum() - lengths), lengths)
+    found += np.arange(len(found))
+    return found
+
+
+def gathered(flat: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The items of `flat` in each sequence, end to end; indices are made of some sequences at a time."""
+    out, at = np.empty(lengths.sum(), flat.dtype), 0
+    for first in range(0, len(starts), BLOCK):
+        block = slice(first, first + BLOCK)
+        part = flat[spans(starts[block], lengths[block])]
+        out[at : at + len(part)] = part
+        at += len(part)
+    return out
 
 
 def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: Path | None = None) -> Ragged:
