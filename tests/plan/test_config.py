@@ -578,3 +578,8 @@ def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
     for values in (None, {"slots": 2}):
         with pytest.raises(BadInput, match=f"^{tmp_path}/mine.yaml: the top level lacks device$"):
             config.load([tmp_path / "mine.yaml"], values)
+
+
+@pytest.mark.parametrize("value", [False, 2024])
+def test_a_word_that_yaml_read_as_another_type_is_to_be_quoted(value):
+    assert "quote it" in schemas.hint(value, "string") and not schemas.hint(True, "integer")

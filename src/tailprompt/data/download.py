@@ -121,7 +121,8 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
 def advice(row: dict, entry: dict) -> str:
     """What the user can do about a missing file, and where it is to be had if it cannot be downloaded."""
     if "path" in entry:
-        return "; correct its path in the data set's row"
+        wanted = ", ".join(f"{key} in '{name}'" for key, name in row.get("columns", {}).items())
+        return f"; correct its path in the data set's row{wanted and f' (its columns: {wanted})'}"
     if "url" in entry:
         return "; put it there, or set data_dir: null to download it"
     return f"; put it there{had(row)}"

@@ -83,6 +83,8 @@ def load(
     table["label"], told = merged(table["label"], [*stated, *row.get("only", ()), *row.get("left_out", ())])
     table = chosen(table, row)
     checks.texts(table, name)
+    if not words and CHOICES not in table and STARTS not in table:
+        checks.spellings(table, name)  # before a class of one such row would be what is told
     table = divided(numbered(table), row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
         pieces(row[key], paired="pair" in table, where=f"'{name}': {key}")
@@ -95,7 +97,6 @@ def load(
     elif STARTS in table:
         classes, source = KINDS[: 1 + row.get("unanswerable", False)], "unanswerable in its row"
     else:
-        checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
     return noted(finished(table, row, classes, source), [*notes, *told]), classes
 
