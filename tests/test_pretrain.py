@@ -20,7 +20,7 @@ from tailprompt.files import sha256, write_json
 from tailprompt.model import backbones
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 from tailprompt.training.graphs import Graphs
 
 STEPS = {
@@ -135,8 +135,8 @@ def test_the_curve_has_the_held_out_loss_and_accuracy_of_each_evaluation(made):
 
 
 def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SHARE", float("inf"))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))
