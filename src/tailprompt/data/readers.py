@@ -55,7 +55,8 @@ def header(path: Path) -> list[str]:
 def read_json(path: Path, encoding: str) -> pd.DataFrame:
     """Objects of a JSON Lines file, or of a file that is one JSON list."""
     text = decoded(path, encoding)
-    check_shape(text.lstrip(), path)
+    if kind_of(path) == "json":  # an object of lists on a line of JSON Lines is a row
+        check_shape(text.lstrip(), path)
     objects = objects_in(text, path)
     table = pd.DataFrame([value for _, value in objects], dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
