@@ -24,6 +24,8 @@ WEIGHTS = "model.safetensors"
 def fetch(row: dict) -> dict[str, str]:
     """Download the weights if they are missing, and return the SHA-256 of each file."""
     where, pinned = source(row)
+    if not where:  # TF-IDF has no weights
+        return {}
     folder = Path(snapshot(row) if pinned else where)
     digests = {file.name: sha256(file) for file in files_in(folder, row["family"])}
     check_digest(row, digests.get(WEIGHTS), where)

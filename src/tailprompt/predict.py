@@ -35,6 +35,7 @@ from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.inputs.written import counted
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
@@ -79,6 +80,8 @@ def apply(
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
         rows = table.iloc[at : at + CHUNK]
         examples = view(rows)
+        if told.input.name == "tfidf":
+            examples = counted(examples, model.body.vectors(examples.texts))
         logits = predict(model, examples, precision=told.precision)
         check_finite(logits, examples.names, f"{run}: logits of")
         yield rows, rescaled(model, logits, about["tau"]), given(examples, about.get("threshold"))

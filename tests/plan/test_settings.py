@@ -288,20 +288,26 @@ def test_a_data_set_without_title_is_called_by_its_name():
     assert blocks.about(own(path="a.csv", language="en"), "own")["title"] == "own"
 
 
+FIRST = {"tfidf", "embedding", "knn", "class-means"}  # which have no learning rate
+
+
 def test_ones_own_data_get_every_method_with_the_same_learning_rates_and_seeds():
     block = blocks.shown(scale("mine"))["tables", "mine", "table2"]
     tried = Counter(parse(point.method)[0] for point in blocks.points(block))
-    assert set(tried) == {name for name in toy.TEXTS if not name.endswith("-as-released")}
-    assert set(tried.values()) == {3 * 3}
+    own = {name for name in toy.TEXTS if not name.endswith("-as-released")} | {"lora", "setfit"}
+    assert set(tried) == own | FIRST
+    assert {name: number for name, number in tried.items() if number != 3 * 3} == dict.fromkeys(FIRST, 3)
 
 
-def test_ones_own_images_get_ten_methods_alike_and_the_first_phase_that_the_second_begins_from():
+def test_ones_own_images_get_twelve_methods_alike_and_the_first_phase_that_the_second_begins_from():
     images = scale("mine-images")
     points = blocks.all_points(images)
     tried = Counter(parse(point.method)[0] for point in points if "@" in point.method)
-    assert len(tried) == 10 and set(tried) < set(toy.IMAGES) and set(tried.values()) == {3 * 3}
+    assert len(tried) == 12 and set(tried) < set(toy.IMAGES) and set(tried.values()) == {3 * 3}
     begun = {start_of(images, point) for point in points} - {None}
-    assert {point for point in points if "@" not in point.method} == begun
+    rest = {point for point in points if "@" not in point.method}
+    assert {point for point in rest if not point.method.startswith("image-")} == begun
+    assert {point.method for point in rest - begun} == {name for name in toy.FITTED if "image-" in name}
     assert {(point.method, point.seed) for point in begun} == {("lpt-phase1", seed) for seed in (1, 2, 3)}
     lpt = next(point for point in points if point.method.startswith("lpt@"))
     assert plan.settings(images, lpt)["shared_blocks"] == 4  # of vit-mini's 8

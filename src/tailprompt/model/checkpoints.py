@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def source(row: dict) -> tuple[str, dict]:
-    """The folder or hub id, and the pinned revision, for `from_pretrained`.
+    """The folder or hub id, and the pinned revision, for `from_pretrained`; TF-IDF has neither.
 
     Raises BadInput if the row names neither, or a file is missing from the folder.
     """
+    if row.get("family") == "tfidf":
+        return "", {}
     if "path" not in row and not {"hub", "revision"} <= set(row):
         raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:

@@ -51,7 +51,7 @@ def expand(config: dict, spec: dict) -> dict:
 
 
 def values_of(spec: dict, method: str) -> list:
-    """The values that `choose` tries for a method; [None] if nothing is chosen.
+    """The values that `choose` tries for a method; [None] if nothing is chosen, or a method has [] in `of`.
 
     Raises BadInput for a method whose name already gives a value.
     """
@@ -61,7 +61,7 @@ def values_of(spec: dict, method: str) -> list:
             f"'{method}': its table varies {over} already (choose: over); leave {over} out of the name, or "
             f"state the values for {base} in choose: {{of: {{{base}: [...]}}}}"
         )
-    return choose.get("of", {}).get(base) or choose.get("values", [None])
+    return choose.get("of", {}).get(base, choose.get("values")) or [None]
 
 
 def claims_of(config: dict, spec: dict) -> list[dict]:

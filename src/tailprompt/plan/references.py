@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from tailprompt.errors import BadInput, known
+from tailprompt.plan.jobs.recipes import corpus_keys
 from tailprompt.plan.layers import origin
 from tailprompt.plan.points import parse
 
@@ -34,7 +35,7 @@ TAKERS = {  # what uses the names that a scale defines
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
     """Raise BadInput at the first name without a row, or the first name or method that nothing uses."""
     sources = [*config["datasets"].values(), *config["pretraining"].values()]
-    corpora = {row["corpus"] for row in sources if "corpus" in row}
+    corpora = {key for row in sources if "corpus" in row for key in corpus_keys(row)}
     taken: dict[str, set[str]] = {"protocols": set(), "sets": set(), "corpora": corpora}
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)

@@ -159,7 +159,7 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     else:
         positions, depth = positions_of(row["family"], shape), depth_of(shape)
         told = {"family": row["family"], "depth": depth, "backbone": backbone}
-        limits.check_text(run.tuner, run.input.max_length, positions, **told)
+        limits.check_text(run.tuner, getattr(run.input, "max_length", 0), positions, **told)
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
@@ -177,7 +177,7 @@ def check_shown(run: Run, row: dict, where: str) -> None:
     if (kind == "windows") != has_passages(row):
         its = "has passages with answers; allowed: windows" if has_passages(row) else "has none"
         raise BadInput(f"{where} input {kind} does not suit a data set that {its}")
-    if kind in ("plain", "options", "windows"):
+    if kind in ("plain", "pooled", "tfidf", "options", "windows"):
         return
     shown, place = run.input.template, f"{where} template"
     paired = not is_table(row) or "pair" in columns_of(row)

@@ -77,7 +77,7 @@ def settings_schema() -> dict:
         "backbone": {
             "type": "string",
             "pattern": "^[a-z0-9-]+$",
-            "description": "the end of a key of the protocol's backbones, as lm for en-lm",
+            "description": "the end of a key of the protocol's backbones, as lm for en-lm, or a backbone",
         },
     }
     named_so = sorted({name for slot, key in of_data for name in (key, f"{slot}.{key}")})

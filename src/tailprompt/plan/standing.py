@@ -135,12 +135,10 @@ KINDS = {
     "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
     "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
     "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
+    "collected": Kind(made.collected, recipes.to_collect, ("corpora/{}.txt.gz", "corpora/{}.json")),
     "vocabulary": Kind(made.vocabulary, recipes.to_learn, ("pretraining/{}/vocabulary/tokenizer.json",)),
     "packed": Kind(made.packed, recipes.to_pack, ("pretraining/{}/packed/pack.json",)),
-    "checkpoint": Kind(
-        made.checkpoint,
-        recipes.to_pretrain,
-        ("pretraining/{}/model.safetensors", "pretraining/{}/pretraining.json"),
-    ),
+    # pretraining.json is written after the weights, of one file or several
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, ("pretraining/{}/pretraining.json",)),
     "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
 }

@@ -16,7 +16,7 @@ from tailprompt.plan import agreement
 from tailprompt.plan.places import report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
-from tailprompt.tasks.metrics import CLASS
+from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Added, once, value
 
@@ -69,7 +69,8 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
 
 def groups(report: dict, split: str = "test") -> dict[str, list[int]]:
     """Class ids by the name of a group in scores of a split, and by `class:NAME` for each single class."""
-    return report["groups"][split] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
+    each = {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
+    return report["groups"][split] | {RAREST: rarest(report)} | each
 
 
 def record(folder: Path) -> dict | None:
@@ -92,12 +93,17 @@ def scores(root: Path, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFram
 
 def scored(folder: Path, report: dict, names: Iterable[str]) -> list[dict]:
     """The scores `names` of a run, computed from its predictions, which takes a few milliseconds."""
-    task, scores = recorded(report), []
+    task, scores, report = recorded(report), [], ranking(report, names)
     for split, part in answers(folder, agreement.data_of(folder), report).items():
         summed, of = once(task.added(part, report)), groups(report, split)
         for name in dict.fromkeys(names) if len(part) else ():
             scores.append({"split": split, "score": name, "value": float(value(task, name, summed, of))})
     return scores
+
+
+def ranking(report: dict, names: Iterable[str | None]) -> dict:
+    """The report, told whether these scores need the scores of all classes (`ranked`), which are large."""
+    return {**report, "ranked": True} if ranks(names) else report
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:

@@ -47,7 +47,7 @@ def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
     scored = about["score"] + about["seed_spread"]
     names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     task, groups, ids = recorded(report), records.groups(report), records.test_ids(runs)
-    added = records.statistics(runs, report) if names else {}
+    added = records.statistics(runs, records.ranking(report, names)) if names else {}
     classes = bootstrap.times(len(report["classes"]), bootstrap.DRAWS, bootstrap.stream(*report["classes"]))
     return {
         "drawn": bootstrap.replicates(task, names, groups, added, bootstrap.stream(*ids)),

@@ -55,13 +55,17 @@ def data_notes(reports: dict) -> list[str]:
 def means(spec: dict, reports: dict) -> list[str]:
     """Over which classes the means of classes are taken, if a table of single classes shows any."""
     shown = [metric.partition("/")[0] for metric in spec["metrics"] if f"/{metrics.CLASS}" not in metric]
-    means = [metrics.METRICS[name] for name in dict.fromkeys(shown) if name in metrics.BY_CLASS]
-    if not means or not any(recorded(report) is CLASSIFICATION for report in reports.values()):
+    if not any(recorded(report) is CLASSIFICATION for report in reports.values()):
         return []
-    return [
+    names = {name: metrics.METRICS[name] for name in dict.fromkeys(shown)}
+    of_labels = [title for name, title in names.items() if name in ("balanced_accuracy", metrics.RANKED)]
+    means = [title for name, title in names.items() if name in metrics.BY_CLASS and title not in of_labels]
+    told = (
         f"{' and '.join(means)}: the mean over classes that occur in the labels or the predictions of test; "
         "that of a group over its classes alone, and head and tail have classes of the labels only."
-    ]
+    )
+    also = f"{' and '.join(of_labels)}: the mean over classes that occur in the labels of test."
+    return [*([told] if means else []), *([also] if of_labels else [])]
 
 
 def commonest(spec: dict, reports: dict) -> list[str]:
@@ -201,7 +205,7 @@ def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
         values = [
             f"{titles[method]} {parse(run)[1][key]}"
             for (name, method), run in chosen.items()
-            if name == dataset
+            if name == dataset and key in parse(run)[1]
         ]
         lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
     return lines
