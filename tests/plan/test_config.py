@@ -13,7 +13,7 @@ from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config
 from tailprompt.plan.layers import merge
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.schemas import read
+from tailprompt.plan.schemas import hint, read
 
 SCALES = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags", "mine-passages"]
 
@@ -578,3 +578,8 @@ def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
     for values in (None, {"slots": 2}):
         with pytest.raises(BadInput, match=f"^{tmp_path}/mine.yaml: the top level lacks device$"):
             config.load([tmp_path / "mine.yaml"], values)
+
+
+@pytest.mark.parametrize("value", [False, 2024])
+def test_a_word_that_yaml_read_as_another_type_is_to_be_quoted(value):
+    assert "quote it" in hint(value, "string") and not hint(True, "integer")

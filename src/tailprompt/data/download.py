@@ -19,9 +19,9 @@ from filelock import FileLock
 
 from tailprompt import files
 from tailprompt.data import archives
+from tailprompt.data.contents import opened
 from tailprompt.data.lock import LOCK, locked, record
 from tailprompt.data.places import file_name, places
-from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
 from tailprompt.progress import shown
 
@@ -125,7 +125,8 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
 def advice(row: dict, entry: dict) -> str:
     """What the user can do about a missing file, and where it is to be had if it cannot be downloaded."""
     if "path" in entry:
-        return "; correct its path in the data set's row"
+        wanted = ", ".join(f"{key} in '{name}'" for key, name in row.get("columns", {}).items())
+        return f"; correct its path in the data set's row{wanted and f' (its columns: {wanted})'}"
     if "url" in entry:
         return "; put it there, or set data_dir: null to download it"
     return f"; put it there{had(row)}"

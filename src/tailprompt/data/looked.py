@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.columns import ENCODING, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.contents import PLACE
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.readers import PLACE, rows
+from tailprompt.data.readers import rows
 from tailprompt.errors import BadInput, known, named
 
 TEXTS = (
