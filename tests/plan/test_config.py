@@ -321,10 +321,15 @@ def test_a_file_that_is_not_there_not_yaml_or_no_mapping_is_one_sentence(tmp_pat
 
 
 def registry(file: str, name: str) -> set[str]:
-    """Keys of a dict in a module, read without importing it."""
-    for node in ast.parse(Path(file).read_text("utf-8")).body:
+    """Keys of a dict in a module, and of one of another module in it, read without importing them."""
+    nodes = ast.parse(Path(file).read_text("utf-8")).body
+    taken = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    places = {each.name: f"src/{node.module.replace('.', '/')}.py" for node in taken for each in node.names}
+    for node in nodes:
         if isinstance(node, ast.Assign) and node.targets[0].id == name:
-            return {key.value for key in node.value.keys}
+            pairs = list(zip(node.value.keys, node.value.values, strict=True))
+            others = [registry(places[value.id], value.id) for key, value in pairs if key is None]
+            return {key.value for key, _ in pairs if key is not None}.union(*others)
     raise AssertionError(f"no {name} in {file}")
 
 
