@@ -12,8 +12,8 @@ from snakemake.utils import min_version
 
 min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
-# A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
-gc.set_threshold(50_000)
+# A plan is millions of objects that stay. To look for garbage among them, old ones above all, took a tenth of its time.
+gc.set_threshold(50_000, 1_000)
 
 
 report: "workflow/report/workflow.rst"

@@ -56,7 +56,8 @@ folder, data = root / "runs" / point, root / "data" / f"{point.split('/')[2]}.pa
 for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv"):
     (folder / name).write_text(str(time.time_ns()))
 about = {**read_asked(Path(options["--asked"])), "data": {"sha256": sha256(data)}, "seconds": 1.0}
-about["start_sha256"] = "--start" in options and sha256(Path(options["--start"], "weights.safetensors"))
+start = about["start"] and root / "runs" / about["start"]["run"] / "weights.safetensors"
+about["start_sha256"] = start and sha256(start)
 about["weights_sha256"] = sha256(folder / "weights.safetensors")
 (folder / "run.json").write_text(json.dumps(about))
 """
