@@ -65,11 +65,11 @@ FETCH = """
 import json, sys
 from pathlib import Path
 
-from tailprompt.files import sha256
+from tailprompt.files import json_option, sha256
 from tailprompt.model.folder import files_in
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-row = json.loads(options["--row"])
+row = json_option(options["--row"], "--row")
 digests = {file.name: sha256(file) for file in files_in(Path(row["path"]), row["family"])}
 Path(options["--out"]).write_text(json.dumps({**row, "sha256": digests}))
 """
