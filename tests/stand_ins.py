@@ -92,6 +92,8 @@ OPTIONS = """
 import hashlib, json, sys, time
 from pathlib import Path
 
+from tailprompt.files import json_option
+
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 sha = lambda file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
 new = lambda file: Path(file).write_text(str(time.time_ns()))
@@ -102,8 +104,8 @@ from tailprompt.data.places import places
 from tailprompt.plan.made import SAID
 from tailprompt.plan.places import WHERE
 
-row, out = json.loads(options["--dataset"]), Path(options["--out"])
-entries = row.get("files") or {"all": row.get("path")}
+row, out = json_option(options["--dataset"], "--dataset"), Path(options["--out"])
+entries = row.get("files") or ({"all": row["path"]} if "path" in row else {})
 entries = [{"path": entry} if isinstance(entry, str) else entry for entry in entries.values()]
 around = [places(row, entry, options["--data-dir"]) for entry in entries]
 found = [next((str(path) for path in paths if path.is_file()), None) for paths in around]
@@ -116,22 +118,22 @@ out.write_text(json.dumps([read, list(map(sha, found)), labels]))
 out.with_suffix(".json").write_text(json.dumps({"row": row, "classes": [], "sha256": sha(out)}))
 """,
     "annotate": """
-row = json.loads(options["--dataset"])
+row = json_option(options["--dataset"], "--dataset")
 read = [sha(row["path"]), sha(row["model"]["folder"] + "/config.json"), row["examples"]]
 Path(options["--out"]).write_text(json.dumps(read))
 """,
     "backbones": """
-row, out = json.loads(options["--row"]), Path(options["--out"])
+row, out = json_option(options["--row"], "--row"), Path(options["--out"])
 out.write_text(json.dumps({**row, "seen": sha(row["path"] + "/model.safetensors")}))
 """,
     "vocabulary": """
-about = json.dumps([json.loads(options["--recipe"]), sha(options["--corpus"])])
+about = json.dumps([json_option(options["--recipe"], "--recipe"), sha(options["--corpus"])])
 for name in ("tokenizer.json", "tokenizer_config.json"):
     Path(options["--out"], name).write_text(about)
 """,
     "pack": """
 words = sha(options["--tokenizer"] + "/tokenizer.json")
-about = [json.loads(options["--recipe"]), sha(options["--data"]), words]
+about = [json_option(options["--recipe"], "--recipe"), sha(options["--data"]), words]
 out = Path(options["--out"])
 out.mkdir(exist_ok=True)
 (out / "pack.json").write_text(json.dumps({"made": about}))
@@ -140,7 +142,8 @@ out.mkdir(exist_ok=True)
 out = Path(options["--out"])
 for name in ("model.safetensors", "config.json", "curve.csv"):
     new(out / name)
-about = {"recipe": json.loads(options["--recipe"]), "packed": sha(options["--packed"] + "/pack.json")}
+recipe, packed = json_option(options["--recipe"], "--recipe"), sha(options["--packed"] + "/pack.json")
+about = {"recipe": recipe, "packed": packed}
 (out / "pretraining.json").write_text(json.dumps(about))
 """,
     "train": """

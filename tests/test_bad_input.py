@@ -206,7 +206,8 @@ TABLE = {
     ),
     "labels that differ in blanks and case": (
         lambda folder, _: table(folder, rows=[*changed(0, 1, " os"), ["more", "FUN", "train"]]),
-        r"2 rows have a label that differs .* only: ' os', 'FUN' \(mine\.csv:2, mine\.csv:10\); spell",
+        r"2 rows have a label that differs .* only: ' os' beside 'os', 'FUN' beside 'fun' "
+        r"\(mine\.csv:2, mine\.csv:10\); spell",
     ),
     "a verbalizer with the same words twice": (
         lambda folder, _: table(folder, words=["os,Kernel", "fun,kernel "]),
@@ -317,7 +318,7 @@ TABLE = {
     ),
     "a verbalizer of another encoding": (
         lambda folder, _: verbalizer(folder, "label,words\nos,café".encode("latin-1")),
-        r"words\.csv: byte 18 \(line 2\) is not UTF-8; save the file as UTF-8$",
+        r"words\.csv: byte 18 \(line 2\) is not UTF-8; save the file as UTF-8 ",
     ),
     "a data_dir that is a file": (
         lambda folder, _: sources.found(
@@ -427,11 +428,13 @@ TABLE = {
     ),
     "folders of classes that differ in case": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in ("C0", "c0"))),
-        r"'mine': 1 classes differ from another in blanks or case only: c0; spell each class in one way$",
+        r"'mine': 1 classes differ from another in blanks or case only: 'c0' beside 'C0'; "
+        r"spell each class in one way$",
     ),
     "a list with labels that differ in case": (
         lambda folder, _: listed(folder, "a/0.png c3\na/1.png C3\n"),
-        r"'mine': 1 classes differ from another in blanks or case only: C3; spell each class in one way$",
+        r"'mine': 1 classes differ from another in blanks or case only: 'C3' beside 'c3'; "
+        r"spell each class in one way$",
     ),
     "classes beside splits": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in SIBLINGS)),

@@ -1,12 +1,13 @@
 """Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
 
-Not protected are digits in the JSON and CSV files themselves: a digit of a report or of run.json that becomes
-another is told by nothing, except where another file has its digest (the curve of a run).
+Not protected is a digit of a data set's report that becomes another, nor are decoded images and the packed
+data of pre-training; run.json is where hard links are, as its digest is with what is kept of the run.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import pandas as pd
@@ -57,6 +58,20 @@ def empty(file):
     os.truncate(file, 0)
 
 
+def digit(file):
+    """Another digit in a number."""
+    text = file.read_text("utf-8")
+    file.write_text(
+        re.sub(r"(\"steps\": )(\d)", lambda found: found[1] + str(9 - int(found[2])), text), "utf-8"
+    )
+    assert file.read_text("utf-8") != text
+
+
+def longer(file):
+    """A blank more, which changes no value."""
+    file.write_text(file.read_text("utf-8") + " ", "utf-8")
+
+
 def shown(root, folder):
     """What a table does with a run before it reads it."""
     record = records.record(folder)
@@ -85,6 +100,7 @@ RUN = "runs/mine/tiny/toy/cls-tanh/1"
 LOADED = r"weights\.safetensors (cannot be read|is not what its run)"
 PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\)"
 AGAIN = r"; it was damaged or edited\. To train the run again: tailprompt retrain mine/tiny/toy/cls-tanh/1$"
+OTHER = rf"is not what its run wrote \(SHA-256\){AGAIN}"
 TABLE = [  # file, damage, who notices, sentence
     *((f"{RUN}/{name}", harm, shown, rf"{name} is not what its run wrote \(SHA-256\){AGAIN}")
       for name in ("predictions.parquet", "features.parquet", "curve.csv") for harm in (flip, cut, empty)),
@@ -93,8 +109,10 @@ TABLE = [  # file, damage, who notices, sentence
       for harm in (flip, cut, empty)),
     *((f"{RUN}/weights.safetensors", harm, predicts, LOADED)
       for harm in (flip, cut, empty)),
-    *((f"{RUN}/weights.safetensors", harm, reads_weights, r"weights\.safetensors cannot be read")
-      for harm in (cut, empty)),
+    *((f"{RUN}/weights.safetensors", harm, reads_weights, rf"weights\.safetensors {OTHER}")
+      for harm in (flip, cut, empty)),
+    *((f"{RUN}/run.json", harm, shown, rf"run\.json {OTHER}")
+      for harm in (digit, longer)),
     *(("data/toy.parquet", harm, trains, PREPARED)
       for harm in (flip, cut, empty)),
     *(("data/toy.json", harm, trains, r"toy\.json is not JSON") for harm in (cut, empty)),

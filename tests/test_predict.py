@@ -312,7 +312,7 @@ def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, ro
     "name, text, words",
     [
         ("a.csv", "id,words\n1,song\n", ["a.csv has no column 'text'", "id, words", "--text"]),
-        ("a.csv", "id,text\n1,song\n2, \n", ["empty text", "a.csv:3"]),
+        ("a.csv", "id,text\n1,\n2, \n", ["empty text", "a.csv:3"]),
         ("a.csv", "", ["a.csv is empty"]),
         ("a.csv", "id,text\n", ["a.csv has no rows"]),
         (
@@ -321,7 +321,7 @@ def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, ro
             ["hold list in the column 'text' (a.jsonl:1), where text", "is wanted"],
         ),
         ("a.csv", "text,prediction\nsong,1\n", ["has a column prediction already"]),
-        ("a.xlsx", "x", ["unknown file format", "'xlsx'", "csv"]),
+        ("a.xlsx", "x", ["save its sheet as CSV", "csv"]),
     ],
 )
 def test_a_bad_file_is_one_sentence(runs, tmp_path, name, text, words):

@@ -133,14 +133,17 @@ def test_all_absent_and_broken_images_are_named_before_the_model_is_loaded(
     runs, pictures, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(predict, "apply", None)
-    shutil.copy(pictures / "bar/0.png", tmp_path / "good.png")
     (tmp_path / "text.png").write_text("no image")
     (tmp_path / "half.png").write_bytes((pictures / "bar/1.png").read_bytes()[:300])
     refused(["2 images cannot be decoded", "text.png", "half.png"], runs["lpt"], tmp_path, tmp_path / "o.csv")
-    (tmp_path / "list.csv").write_text("path\ngood.png\nnone.png\nhalf.png\n")
-    words = ["1 files are absent: none.png (list.csv:3)", "1 images cannot be decoded: half.png (list.csv:4)"]
+    (tmp_path / "list.csv").write_text("path\ntext.png\nnone.png\nhalf.png\n")
+    words = [
+        "1 files are absent: none.png (list.csv:3)",
+        "2 images cannot be decoded: text.png (list.csv:2)",
+        "half.png (list.csv:4)",
+    ]
     refused(words, runs["lpt"], tmp_path / "list.csv", tmp_path / "o.csv")
-    assert not (tmp_path / "o.csv").exists() and len(list(tmp_path.iterdir())) == 4
+    assert not (tmp_path / "o.csv").exists() and len(list(tmp_path.iterdir())) == 3
 
 
 def test_what_does_not_go_with_a_run_is_one_sentence(runs, pictures, tmp_path):

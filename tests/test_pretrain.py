@@ -18,9 +18,10 @@ from tailprompt import card, pack, pretrain, vocabulary
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256, write_json
 from tailprompt.model import backbones
+from tailprompt.model.folder import weights_in
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
-from tailprompt.training import loop
+from tailprompt.training import loop, stopping
 from tailprompt.training.graphs import Graphs
 
 STEPS = {
@@ -40,6 +41,7 @@ T5 = {
     "shape": {"d_model": 16, "d_kv": 8, "num_heads": 2, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1,
               "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "dropout_rate": 0.0},
 }  # fmt: skip
+LARGE = {**T5, "steps": 2, "shape": {**T5["shape"], "d_model": 256, "d_ff": 512}}
 VIT = {
     **STEPS, "task": "classification", "held_out": 0.2, "pixels": 12,
     "shape": {"img_size": 8, "patch_size": 4, "embed_dim": 12, "depth": 1, "num_heads": 3,
@@ -61,8 +63,8 @@ def write_packed(recipe: dict, folder: Path) -> Path | None:
         write_json(folder / "pack.json", {"classes": 3, "sha256": {}})
         return None
     corpus = write_corpus(folder.parent / "corpus.txt")
-    vocabulary.train(recipe, corpus, folder.parent / "vocabulary")
-    write_json(folder / "pack.json", pack.pack_text(recipe, corpus, folder.parent / "vocabulary", folder))
+    vocabulary.train(recipe, [corpus], folder.parent / "vocabulary")
+    write_json(folder / "pack.json", pack.pack_text(recipe, [corpus], folder.parent / "vocabulary", folder))
     return folder.parent / "vocabulary"
 
 
@@ -135,8 +137,8 @@ def test_the_curve_has_the_held_out_loss_and_accuracy_of_each_evaluation(made):
 
 
 def test_a_loss_that_is_not_finite_stops_before_anything_is_saved(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SHARE", float("inf"))
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", float("inf"))
     recipe, tokenizer, packed, _ = made
     task = tasks.build(recipe, packed, pretrain.read_tokenizer(tokenizer), CPU)
     broken = replace(task, loss=lambda model, batch: task.loss(model, batch) * float("nan"))
@@ -189,14 +191,87 @@ def test_lm_adaptation_goes_on_from_its_start(tmp_path):
         pretrain.pretrain("lm", other, tmp_path / "packed", tokenizer, tmp_path / "t5", tmp_path / "b", CPU)
 
 
+def in_parts(folder: Path, parts: int = 3) -> tuple[dict, Path]:
+    """A recipe with parts, its packed data in `folder`/packed, and its tokenizer."""
+    recipe = {**T5, "parts": parts}
+    return recipe, write_packed(recipe, folder / "packed")
+
+
+def tokens(packed: Path, recipe: dict) -> list[int]:
+    """What training reads."""
+    return tasks.training_stream(packed, recipe, CPU).tolist()
+
+
+def test_parts_hold_the_documents_of_the_whole_and_the_same_are_held_out(tmp_path):
+    recipe, tokenizer = in_parts(tmp_path)
+    packs = [tmp_path / "whole", tmp_path / "packed"]
+    write_json(packs[0] / "pack.json", pack.pack_text(T5, [tmp_path / "corpus.txt"], tokenizer, packs[0]))
+    words = pretrain.read_tokenizer(tokenizer)
+    texts = [words.decode(tokens(packed, recipe)).split("</s>") for packed in packs]
+    documents = [sorted(text.strip() for text in each) for each in texts]
+    assert documents[0] == documents[1]
+    assert len({(packed / "held_out.bin").read_bytes() for packed in packs}) == 1
+    one, three = (json.loads((packed / "pack.json").read_text()) for packed in packs)
+    assert {**one, "parts": three["parts"]} == three and "parts" not in one
+    assert sum(three["parts"].values()) == one["train"] and len(three["parts"]) == 3
+    assert min(three["parts"].values()) > one["train"] / 5
+
+
+def test_training_reads_the_parts_that_are_named_and_needs_no_others(tmp_path):
+    recipe, tokenizer = in_parts(tmp_path)
+    packed = tmp_path / "packed"
+    of = {number: tokens(packed, {"reads": [number]}) for number in (1, 2, 3)}
+    assert tokens(packed, recipe) == [*of[1], *of[2], *of[3]]
+    (packed / "train-2.bin").unlink()
+    assert tokens(packed, {"reads": [3, 1]}) == [*of[3], *of[1]]
+    some = {**recipe, "reads": [1, 3]}
+    pretrain.pretrain("some", some, packed, tokenizer, None, tmp_path / "some", CPU)
+    with pytest.raises(BadInput, match=r"packed: train-2\.bin not found; bring them, or list the others in"):
+        pretrain.pretrain("all", recipe, packed, tokenizer, None, tmp_path / "all", CPU)
+
+
+def read_by_transformers(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights of a T5 in a folder."""
+    return T5ForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).state_dict()
+
+
+def test_a_checkpoint_in_shards_is_the_same_one_for_transformers_and_for_us(tmp_path):
+    tokenizer = write_packed(LARGE, tmp_path / "packed")
+    made = {name: tmp_path / name for name in ("whole", "shards", "on")}
+    pretrain.pretrain("a", LARGE, tmp_path / "packed", tokenizer, None, made["whole"], CPU)
+    (made["shards"]).mkdir()
+    (made["shards"] / "model-00007-of-00007.safetensors").touch()  # of another checkpoint
+    (made["shards"] / "model.safetensors").touch()
+    recipe = {**LARGE, "shards": 1}
+    pretrain.pretrain("a", recipe, tmp_path / "packed", tokenizer, None, made["shards"], CPU)
+    files = weights_in(made["shards"])
+    assert len(files) > 1 and sorted(made["shards"].glob("model*.safetensors")) == files
+    assert all(file.stat().st_size < 1.1e6 for file in files)
+    about = json.loads((made["shards"] / "pretraining.json").read_text())
+    assert about["sha256"] == {file.name: sha256(file) for file in files}
+    whole, shards = (read_by_transformers(made[name]) for name in ("whole", "shards"))
+    assert all(torch.equal(shards[name], value) for name, value in whole.items())
+    loaded = backbones.load({"family": "t5", "path": str(made["shards"])})
+    assert isinstance(loaded, backbones.Backbone)
+    on = {**recipe, "lr": 1e-9, "steps": 1}
+    pretrain.pretrain("on", on, tmp_path / "packed", tokenizer, made["shards"], made["on"], CPU)
+    after = read_by_transformers(made["on"])
+    assert all(torch.allclose(after[name], value, atol=1e-3) for name, value in shards.items())
+    files[0].unlink()
+    with pytest.raises(BadInput, match=f"{files[0].name} not found; bring the files of its weights"):
+        pretrain.pretrain("on", on, tmp_path / "packed", tokenizer, made["shards"], tmp_path / "b", CPU)
+    with pytest.raises(BadInput, match=f"{files[0].name} not found; bring the files of its weights"):
+        backbones.load({"family": "t5", "path": str(made["shards"])})
+
+
 def test_a_corpus_too_small_for_the_vocabulary_or_a_row_is_one_sentence(tmp_path):
     corpus = write_corpus(tmp_path / "corpus.txt")
     large = {**BERT, "vocabulary": {"kind": "wordpiece", "size": 30_000, "alphabet": 60}}
     with pytest.raises(BadInput, match="too small for 30000 tokens, it gives"):
-        vocabulary.train(large, corpus, tmp_path)
-    vocabulary.train(BERT, corpus, tmp_path)
+        vocabulary.train(large, [corpus], tmp_path)
+    vocabulary.train(BERT, [corpus], tmp_path)
     with pytest.raises(BadInput, match="are not one row of 99999; name a larger corpus"):
-        pack.pack_text({**BERT, "length": 99_999}, corpus, tmp_path, tmp_path / "packed")
+        pack.pack_text({**BERT, "length": 99_999}, [corpus], tmp_path, tmp_path / "packed")
 
 
 def test_the_stages_say_what_a_broken_recipe_lacks(tmp_path, monkeypatch):

@@ -420,7 +420,8 @@ def test_an_unknown_kind_is_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "metric, says", [("f2/all", "before / comes one of accuracy, f1"), ("f1/tial", "few, head")]
+    "metric, says",
+    [("f2/all", "before / comes one of accuracy, average_precision, bal"), ("f1/tial", "few, head")],
 )
 def test_a_metric_misspelt_is_one_sentence(plain, metric, says):
     root, spec = plain

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from contextlib import ExitStack
 
 import pandas as pd
 import pytest
-from project import TINY, commented, copied, edited, names, planned, snakemake, stage, write_toy
+from project import TINY, commented, copied, edited, names, planned, snakemake, stage, wildcards, write_toy
+
+from tailprompt.plan import asked, config, made
+from tailprompt.plan.points import Point
+from tailprompt.plan.settings import settings
 
 pytestmark = pytest.mark.workflow
 
@@ -166,6 +172,55 @@ def test_a_bundled_run_is_trained_here_if_another_starts_from_it(elsewhere):
     methods = "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}"
     jobs = planned(elsewhere, *TINY, "--config", begun, methods)
     assert names(jobs, "train", "method") == ["prompt", "prompt", "prompt-focal", "prompt-focal"]
+
+
+def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_trained(elsewhere, tmp_path):
+    folder = tmp_path / "alone"
+    shutil.copytree(elsewhere, folder, ignore=shutil.ignore_patterns(".snakemake"))
+    write_toy(folder / "tests/toy.csv")
+    changes = {
+        "methods": {"prompt-focal": {"start": {"method": "prompt"}}},
+        "protocols": {"glee": {"methods": ["cls-tanh", "prompt-focal"]}},
+        "make": {"glee": {"tables": ["table2"], "figures": []}},
+    }
+    (folder / "focal.yaml").write_text(json.dumps(changes))
+    whole = config.load([folder / "tests/tiny.yaml", folder / "focal.yaml"], root=folder)
+    for seed in (775, 776):
+        point = Point("glee", "tiny", "toy", "prompt-focal", seed)
+        brought = folder / "results/tiny/from_bundles/runs/glee/tiny/toy"
+        (brought / "prompt" / str(seed)).rename(brought / "prompt" / f"was-{seed}")
+        run = brought / "prompt-focal" / str(seed)
+        shutil.copytree(brought / "prompt" / f"was-{seed}", run)
+        wanted = asked.asked(
+            whole, point, settings(whole, point), made.weights(whole, "tiny", folder), folder
+        )
+        about = {**json.loads((run / "run.json").read_text()), **wanted, "start_sha256": "of its start"}
+        (run / "run.json").write_text(json.dumps(about))
+    files = (*TINY, "focal.yaml")
+    assert not names(planned(folder, *files), "train", "method")
+    shutil.rmtree(run)
+    assert names(planned(folder, *files), "train", "method") == ["prompt", "prompt-focal"]
+
+
+def test_without_training_tables_are_made_of_the_runs_that_are_here_and_say_what_is_missing(elsewhere):
+    some = ("--config", "train=false", "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}")
+    assert {rule for rule, _ in planned(elsewhere, *TINY, *some)} <= {"tabulate", "draw", "scores"}
+    done = snakemake(elsewhere, "tables", "--cores", "1", *TINY, *some)
+    assert done.returncode == 0, done.stdout
+    assert "made\n  of a part of their runs: claims of glee (4 of 6), table2 of glee (4 of 6)" in done.stdout
+    table = (elsewhere / "results/tiny/tables/glee/table2.md").read_text()
+    assert "Missing on Toy: Prompt-tuning w/ focal loss (seeds 775, 776)." in table
+    none = snakemake(
+        elsewhere,
+        "tables",
+        "-n",
+        *TINY,
+        "--config",
+        "train=false",
+        "methods={cls-tanh: {eta: 2.0}, prompt: {eta: 2.0}}",
+    )
+    assert "not, as none of their runs is here: claims of glee, table2 of glee" in none.stdout
+    assert not list(wildcards(none.stdout)), "a stale run is not shown, nor trained"
 
 
 def test_data_of_a_bundle_are_prepared_here_if_their_row_is_another(elsewhere):

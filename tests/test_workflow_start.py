@@ -186,7 +186,7 @@ def test_an_image_that_comes_or_goes_is_seen_by_its_folder(project):
     (project / "photos/train/bar").mkdir(exist_ok=True)
     listing = "results/mine-images/images/photos.parquet"
     done = snakemake(project, listing, "-n", "--configfile", "config/mine-images.yaml")
-    assert "input: photos, " in done.stdout and "photos/train/bar" in done.stdout, done.stdout
+    assert " photos, " in done.stdout and "photos/train/bar" in done.stdout, done.stdout
     assert "braces" not in done.stdout
     (project / "photos/train/{braces}").rmdir()
 

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from conftest import ROW
 
+from tailprompt.components.inputs import FITTED as FITTED_HEADS
 from tailprompt.components.resolve import composed, flat, given_to
 from tailprompt.data import table as data
 from tailprompt.inputs.templates import template_named
@@ -40,7 +41,9 @@ METHODS = read("config/methods.yaml")["methods"]
 TEXTS = [name for name in METHODS if name.startswith(("cls-", "prompt"))]
 FORMATTED = [name for name, row in METHODS.items() if row.get("input") == "formatted"]
 PREFIXED = [name for name in METHODS if name.startswith(("pt2", "mpt2", "pt-input", "lora"))]
-IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED]
+FITTED = [name for name, row in METHODS.items() if row.get("head") in FITTED_HEADS]
+IMAGES = [name for name in METHODS if name not in TEXTS + FORMATTED + PREFIXED + FITTED]
+READS = {name: "image" if name in IMAGES or name.startswith("image-") else "text" for name in METHODS}
 WRITTEN = {"weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json"}
 
 

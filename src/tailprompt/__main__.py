@@ -10,16 +10,20 @@ import sys
 import time
 from pathlib import Path
 
+from tailprompt.cpus import CPUS
 from tailprompt.errors import BadInput, known, stage
 
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
+  try      FILE                  say which method to take on your texts or images: a first round, and a page
+  answer   --configfile FILE     write that page anew, after snakemake with that file
   plan     [--configfile FILE]   show the runs, downloads and hours of a scale before it starts
   status   [--configfile FILE]   show which runs are done, running, queued, failed or stale, and why; --watch
   retrain  NAME ...              delete the runs of data sets or methods, so that they are trained again
   explain  [RUN]                 show where each setting of a run comes from; without RUN list every setting
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
+  audit    RUN ...               list the rows whose label is most doubtful, class by class, in a CSV file
   export   RUN FOLDER            write the soft prompt of a run as a peft adapter
   bundle   SCALE FILE            write the results of a scale into one file, without weights
   unbundle FILE ...              add bundled results to those here, for tables and figures
@@ -27,7 +31,8 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
 Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
   train | score | tabulate | draw             train runs, score them for people, make tables and figures
-  vocabulary | pack | pretrain | card         pre-train a backbone
+  choices                                     write what a search chose as a file of the configuration
+  collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
@@ -37,6 +42,7 @@ STAGES = (
     "annotate",
     "prepare",
     "backbones",
+    "collect",
     "vocabulary",
     "pack",
     "pretrain",
@@ -44,8 +50,11 @@ STAGES = (
     "train",
     "score",
     "tabulate",
+    "choices",
     "draw",
     "predict",
+    "audit",
+    "answer",
     "export",
     "bundle",
     "unbundle",
@@ -185,7 +194,65 @@ def fetch(arguments: list[str]) -> None:
     raise SystemExit(subprocess.run(command).returncode)
 
 
-COMMANDS = {"plan": plan, "status": status, "retrain": retrain, "explain": explain, "fetch": fetch}
+def attempt(arguments: list[str]) -> None:
+    """Look at a file of texts or a folder of images, run a first round of methods, and say which to take.
+
+    Writes config/my-<name>.yaml, which is used as it is if it is there, and results/my-<name>/answer.html.
+    """
+    from tailprompt import answer
+    from tailprompt.data.looked import look
+    from tailprompt.plan import first_round
+    from tailprompt.plan.config import load
+
+    column = {"metavar": "COLUMN", "help": "its name, where the guess is wrong"}
+    options = options_of(
+        "try",
+        arguments,
+        (
+            "path",
+            {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"},
+        ),
+        ("--text", column),
+        ("--label", column),
+        ("--anew", {"action": "store_true", "help": "write the configuration anew, whatever it says"}),
+        (
+            "--look",
+            {"action": "store_true", "help": "write the configuration and say the times, and run nothing"},
+        ),
+    )
+    looked = look(options.path, text=options.text, label=options.label)
+    print("\n".join(looked.said))
+    files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
+    print(first_round.settle(looked, Path(files[-1]), anew=options.anew))
+    whole = load(files)
+    print("\n".join(first_round.told(whole)), flush=True)
+    if options.look:
+        return
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        str(CPUS),
+        "--quiet",
+        "rules",
+        "--configfile",
+        *files,
+    ]
+    if code := subprocess.run(command).returncode:
+        raise SystemExit(code)
+    text, page = answer.write(whole)
+    print(f"\n{text}\n{page}")
+
+
+COMMANDS = {
+    "try": attempt,
+    "plan": plan,
+    "status": status,
+    "retrain": retrain,
+    "explain": explain,
+    "fetch": fetch,
+}
 
 if __name__ == "__main__":
     main()

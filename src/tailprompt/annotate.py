@@ -21,6 +21,7 @@ from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.gpus import DEVICE, SLOTS, free
+from tailprompt.model.checkpoints import check_pinned
 from tailprompt.progress import shown
 
 BATCH, LENGTH = 128, 256  # texts a batch; tokens a text, as in the released code
@@ -47,6 +48,7 @@ def probabilities(texts: list[str], stated: dict, device: torch.device) -> list[
 def load(stated: dict) -> tuple:
     """The model and its tokenizer; raises BadInput unless the model is complete and has five classes."""
     where = stated.get("folder") or stated["hub"]
+    check_pinned(stated)
     pinned = {} if "folder" in stated else {"revision": stated["revision"]}
     if "folder" in stated and not Path(where).is_dir():
         raise BadInput(f"annotator {where}: there is no folder")

@@ -15,7 +15,7 @@ import torch
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_option, sha256, write_json
 from tailprompt.model.backbones import CPU, load
-from tailprompt.model.checkpoints import source, unavailable
+from tailprompt.model.checkpoints import check_pinned, source, unavailable
 from tailprompt.model.folder import files_in, names_of
 
 WEIGHTS = "model.safetensors"
@@ -24,11 +24,12 @@ WEIGHTS = "model.safetensors"
 def fetch(row: dict) -> dict[str, str]:
     """Download the weights if they are missing, and return the SHA-256 of each file."""
     where, pinned = source(row)
+    if not where:  # TF-IDF has no weights
+        return {}
+    check_pinned(row)
     folder = Path(snapshot(row) if pinned else where)
     digests = {file.name: sha256(file) for file in files_in(folder, row["family"])}
     check_digest(row, digests.get(WEIGHTS), where)
-    if row.get("revision") == "main":
-        print(f"revision main of {where} is commit {folder.name} today; set it in the row to pin it")
     return digests
 
 
@@ -65,7 +66,7 @@ def main() -> None:
         "--row",
         required=True,
         metavar="JSON|FILE",
-        help='its row there as JSON, as {"family": "bert", "hub": "bert-base-uncased", "revision": "main"}',
+        help='its row there as JSON, as {"family": "bert", "hub": "...", "revision": COMMIT}',
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="JSON file for its row and digests")
     options = parser.parse_args()

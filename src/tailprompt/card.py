@@ -61,6 +61,7 @@ STEPS = (
     "batch",
     "length",
     "long",
+    "reads",
     "rate",
     "span",
     "augment",

@@ -22,12 +22,14 @@ from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
 from tailprompt.data import table as data
-from tailprompt.data.listings import CONTENT, others
+from tailprompt.data.folders import others
+from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.errors import BadInput, named, stage
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
+STATED = {"bits": "bits", "transparency": "transparency", "most_pixels": "most"}  # key of a row -> option
 UPRIGHT = ("image_folder", "image_lists")  # loaders whose images are turned as their EXIF says, unless told
 
 
@@ -48,22 +50,36 @@ def decode(
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(table), side, side, 3))
         options = {"side": side, "fit": row.get("fit", "crop"), "border": row.get("border", 0)}
         options["upright"] = row.get("upright", row["loader"] in UPRIGHT)
+        options |= {key: row[name] for name, key in STATED.items() if name in row}
         done = filled(pixels, list(table[CONTENT]), options, threads, row["name"])
         if wrong := wrong + damaged(table, done):
             raise BadInput(f"'{row['name']}': {'; '.join(wrong)}")
-        pixels.flush()
         modes = Counter(mode for _, mode in done)
+        check_bits(modes, row["name"])
+        pixels.flush()
         about = {
             "classes": listing.classes or data.in_order(table["label"]),
             "sources": digests,
             "left_out": listing.left_out,
             "skipped": listing.skipped,
+            **({"read": listing.told} if listing.told else {}),
             "decoded": options,
             "converted": {mode: modes[mode] for mode in sorted(modes) if mode != "RGB"},
         }
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
         data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
     return about
+
+
+def check_bits(modes: Counter, name: str) -> None:
+    """Raise BadInput where all images of 16 bits leave the upper ones unused: they would be black."""
+    deep = [mode for mode in modes if mode.startswith("I;16")]
+    if deep and all("in use" in mode for mode in deep):
+        most = max(int(mode.split()[2]) for mode in deep)
+        raise BadInput(
+            f"'{name}': its images have 16 bits a pixel and use at most {most} of them; state bits: {most} "
+            "in its row (or as many as the camera has), or bits: 16 if they are meant to be dark"
+        )
 
 
 def root_of(row: dict, data_dir: Path | None) -> Path | None:

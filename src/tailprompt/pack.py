@@ -2,7 +2,8 @@
 
 `python -m tailprompt.pack --recipe JSON --data PATH [--tokenizer FOLDER] --out FOLDER` writes train.bin and
 held_out.bin for text (token ids as uint16, with a separator after each document), and train.npz and
-held_out.npz for images (pixels, labels).
+held_out.npz for images (pixels, labels). With `parts` in the recipe the training text is in train-1.bin,
+train-2.bin and so on, among which its documents are dealt.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from tailprompt.data.corpus import is_held_out, kept
+from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_option, sha256, whole, write_json
 from tailprompt.pretraining import labelled
@@ -24,8 +27,8 @@ from tailprompt.progress import shown
 TOGETHER = 1000  # documents encoded at a time
 
 
-def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict:
-    """Write the token ids of the corpus, one stream for training and one held out; returns the counts.
+def pack_text(recipe: dict, corpora: list[Path], tokenizer: Path, folder: Path) -> dict:
+    """Write the token ids of the corpora, a stream held out and one or more to train on; returns the counts.
 
     Raises BadInput if the tokenizer has more than 2^16 tokens, or a stream is shorter than one row.
     """
@@ -36,21 +39,34 @@ def pack_text(recipe: dict, corpus: Path, tokenizer: Path, folder: Path) -> dict
     if len(words) > 2**16:
         raise BadInput(f"tokenizer {tokenizer}: {len(words)} tokens; at most {2**16} can be packed")
     end = words.eos_token_id if words.sep_token_id is None else words.sep_token_id
-    counts = {"documents": 0, "train": 0, "held_out": 0}
-    with whole(folder / "train.bin") as train, whole(folder / "held_out.bin") as held:
-        with open(train, "wb") as train_file, open(held, "wb") as held_file:
-            for document, ids in encoded(kept(corpus, recipe["scripts"]), words):
-                out = is_held_out(document, recipe["held_out"])
-                np.asarray([*ids, end], np.uint16).tofile(held_file if out else train_file)
-                counts["held_out" if out else "train"] += len(ids) + 1
-                counts["documents"] += 1
-    short = [split for split in ("train", "held_out") if counts[split] <= recipe["length"]]
-    if short:
+    parts, number = training_parts(recipe), 0
+    tokens = dict.fromkeys([*parts, "held_out"], 0)
+    documents = chain.from_iterable(kept(corpus, recipe["scripts"]) for corpus in corpora)
+    with ExitStack() as stack:
+        files = {name: opened(stack, folder / f"{name}.bin") for name in tokens}
+        for number, (document, ids) in enumerate(encoded(documents, words), 1):  # noqa: B007
+            out = is_held_out(document, recipe["held_out"])
+            name = "held_out" if out else parts[part_of(document, len(parts)) - 1]
+            np.asarray([*ids, end], np.uint16).tofile(files[name])
+            tokens[name] += len(ids) + 1
+    if short := [name for name, count in tokens.items() if count <= recipe["length"]]:
         raise BadInput(
-            f"corpus {corpus}: {counts[short[0]]} tokens for {short[0]} are not one row of "
+            f"{named_files(corpora)}: {tokens[short[0]]} tokens for {short[0]} are not one row of "
             f"{recipe['length']}; name a larger corpus or raise held_out"
         )
-    return counts
+    held = tokens.pop("held_out")
+    counts = {"documents": number, "train": sum(tokens.values()), "held_out": held}
+    return {**counts, "parts": tokens} if "parts" in recipe else counts
+
+
+def training_parts(recipe: dict) -> list[str]:
+    """The names of the streams for training: train, or train-1, train-2 and so on with `parts`."""
+    return [f"train-{n}" for n in range(1, recipe["parts"] + 1)] if "parts" in recipe else ["train"]
+
+
+def opened(stack: ExitStack, path: Path) -> BinaryIO:
+    """A file to write, which gets its name when the stack closes without an error."""
+    return stack.enter_context(open(stack.enter_context(whole(path)), "wb"))
 
 
 def encoded(documents: Iterator[list[str]], words) -> Iterator[tuple[list[str], list[int]]]:
@@ -82,11 +98,16 @@ def main() -> None:
         "--recipe",
         required=True,
         metavar="JSON|FILE",
-        help="scripts, held_out and length (text) or pixels and held_out (images) of a recipe in "
+        help="scripts, held_out, length and parts (text) or pixels and held_out (images) of a recipe in "
         'config/pretraining.yaml, as {"pixels": 64, "held_out": 0.01}',
     )
     parser.add_argument(
-        "--data", required=True, type=Path, metavar="PATH", help="the corpus, or the folder of images"
+        "--data",
+        required=True,
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="one or more corpora, or a folder of images",
     )
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="for text: folder of the tokenizer")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the arrays")
@@ -96,8 +117,9 @@ def main() -> None:
         counts = pack_text(recipe, options.data, options.tokenizer, options.out)
     else:
         recipe = json_option(options.recipe, "--recipe", "pixels", "held_out")
-        counts = pack_images(recipe, options.data, options.out)
-    digests = {file.name: sha256(file) for file in tables_of(options.data)}
+        (source,) = options.data
+        counts = pack_images(recipe, source, options.out)
+    digests = {file.name: sha256(file) for source in options.data for file in tables_of(source)}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
 
 

@@ -6,7 +6,8 @@ images it is a folder of images, one image, or such a file with a column of path
 options, rows have options too, and the prediction is the letter of one, with its text. Of a run that tags
 words, the text of a row may be a list of words, and FILE may be CoNLL's, with a word a line; the prediction
 is entities, with their characters, and the tags of the words. Of a run on passages FILE may be SQuAD's JSON.
-Labels in such files are not read. A row with an empty text, or without words, is refused: none is left out.
+Labels in such files are not read. A row that cannot be answered, as one with an empty text or a broken image,
+has no prediction and is told by its line; no row is left out, and none moves.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.data.columns import CHOICES
+from tailprompt.data.contents import PLACE, bare
 from tailprompt.data.new_rows import columns_of, decoded, read
-from tailprompt.data.readers import PLACE, header
+from tailprompt.data.readers import header
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
+from tailprompt.inputs.written import counted
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
@@ -77,6 +80,8 @@ def apply(
     for at in tqdm(range(0, len(table), CHUNK), desc="predict", unit="chunk", disable=len(table) <= CHUNK):
         rows = table.iloc[at : at + CHUNK]
         examples = view(rows)
+        if told.input.name == "tfidf":
+            examples = counted(examples, model.body.vectors(examples.texts))
         logits = predict(model, examples, precision=told.precision)
         check_finite(logits, examples.names, f"{run}: logits of")
         yield rows, rescaled(model, logits, about["tau"]), given(examples, about.get("threshold"))
@@ -110,13 +115,16 @@ def with_predictions(
     applied: Iterable[tuple[pd.DataFrame, Tensor, Given]],
     classes: list[str],
 ) -> pd.DataFrame:
-    """The table's own columns, then what the task shows of each row. applied: what `apply` yields."""
+    """The table's own columns, then what the task shows of each row; of a row without an answer nothing.
+
+    applied: what `apply` yields, of rows with the table's index.
+    """
     parts = [
-        pd.DataFrame(task.shown(logits.float().numpy(), there, rows, classes))
+        pd.DataFrame(task.shown(logits.float().numpy(), there, rows, classes)).set_axis(rows.index)
         for rows, logits, there in applied
     ]
-    made = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(task.shown_as))
-    return table.drop(columns=PLACE, errors="ignore").assign(**{name: made[name].to_numpy() for name in made})
+    made = pd.concat(parts) if parts else pd.DataFrame(columns=list(task.shown_as))
+    return table.drop(columns=PLACE, errors="ignore").assign(**made.reindex(table.index))
 
 
 def predict_file(
@@ -149,10 +157,11 @@ def predict_file(
     unit = about["task"].unit
     table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, unit=unit)
     with whole(out) as temporary:
-        seen = decoded(examples, about["data"]["decoded"], file, out) if about["images"] else nullcontext()
+        how = about["data"].get("decoded")
+        seen = decoded(examples, how, file, out) if about["images"] else nullcontext((examples, None))
         wanted = inf if "device_map" in about["backbone"] else 1
-        with seen as pixels, free(device, wanted=wanted) as name:
-            applied = apply(run, examples, torch.device(name), pixels)
+        with seen as (shown, pixels), free(device, wanted=wanted) as name:
+            applied = apply(run, shown, torch.device(name), pixels)
             made = with_predictions(about["task"], table, applied, about["classes"])
         try:
             writer(made, temporary)
@@ -190,7 +199,7 @@ def beside(file: Path) -> Path:
     """Where predictions go unless told otherwise."""
     if file.is_dir():
         return file.resolve().with_name(f"{file.resolve().name}.predictions.csv")
-    return file.with_name(f"{Path(file.name.removesuffix('.xz')).stem}.predictions.csv")
+    return file.with_name(f"{Path(bare(file.name)).stem}.predictions.csv")
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from tailprompt import files
 from tailprompt.data import download as sources
 from tailprompt.data import joined, report
 from tailprompt.data import table as data
+from tailprompt.data.contents import NOTES
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.tasks.registry import told
 
@@ -68,7 +69,8 @@ def main() -> None:
         place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
         raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
-    about = report.describe(table, classes, row, dataset=name, task=told(table), **origin)
+    notes = {"read": notes} if (notes := table.attrs.pop(NOTES, [])) else {}
+    about = report.describe(table, classes, row, dataset=name, task=told(table), **origin, **notes)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         data.write(table, classes, options.out, sources=origin["sources"])
         files.write_json(temporary, about | {"sha256": files.sha256(options.out)})

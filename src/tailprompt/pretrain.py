@@ -11,7 +11,8 @@ import json
 import math
 import shutil
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +27,7 @@ from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
 from tailprompt.gpus import DEVICE, SLOTS, free
+from tailprompt.model.folder import WHOLE, weights_in
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.finite import not_finite
@@ -34,6 +36,8 @@ from tailprompt.training.precision import autocast, computed_in, set_precision
 from tailprompt.training.provenance import code, surroundings
 from tailprompt.training.schedules import linear
 from tailprompt.training.state import Progress
+
+ONE_FILE = 1_000_000  # megabytes of a file, of which no checkpoint has more
 
 
 def pretrain(
@@ -44,7 +48,7 @@ def pretrain(
     task = build(recipe, packed, words, device)
     if start:
         begin_from(task.model, start)
-    pack, origin = read_json(packed / "pack.json"), start and sha256(start / "model.safetensors")
+    pack, origin = read_json(packed / "pack.json"), start and digest_of(start)
     key = json.dumps([recipe, pack, origin, code()], sort_keys=True)
     progress = train(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
@@ -59,7 +63,7 @@ def pretrain(
         "parameters": sum(value.numel() for value in task.model.parameters()),
         "seconds": round(progress.seconds, 1),
         "held_out": {key: progress.curve[-1][key] for key in ("held_out_loss", "held_out_accuracy")},
-        "sha256": sha256(folder / "model.safetensors"),
+        "sha256": digest_of(folder),
         "computed_in": computed_in(device, recipe["precision"]),
         **surroundings(device),
     }
@@ -74,9 +78,15 @@ def read_tokenizer(folder: Path | None):
     return AutoTokenizer.from_pretrained(folder) if folder else None
 
 
+def digest_of(folder: Path) -> str | dict[str, str]:
+    """The SHA-256 of the weights in a folder; of each file if they are several."""
+    digests = {file.name: sha256(file) for file in weights_in(folder)}
+    return digests.get(WHOLE, digests)
+
+
 def begin_from(model: nn.Module, start: Path) -> None:
     """Load the weights of another checkpoint; raises BadInput if their names or shapes differ."""
-    weights, own = load_file(start / "model.safetensors"), model.state_dict()
+    weights, own = reduce(or_, map(load_file, weights_in(start))), model.state_dict()
     wrong = [name for name, value in weights.items() if name not in own or own[name].shape != value.shape]
     absent = set(dict(model.named_parameters())) - set(weights)  # tied parameters are named once
     if wrong or absent:
@@ -189,8 +199,11 @@ def write_model(model: nn.Module, folder: Path, recipe: dict) -> None:
     if recipe["task"] != "classification":
         check_room(folder / "model.safetensors", 2 * sum(value.nbytes for value in model.parameters()), "it")
         with TemporaryDirectory(dir=folder, prefix=".") as temporary:
-            model.save_pretrained(temporary)
-            copy_files(Path(temporary), folder, sorted(file.name for file in Path(temporary).iterdir()))
+            model.save_pretrained(temporary, max_shard_size=f"{recipe.get('shards', ONE_FILE)}MB")
+            written = sorted(file.name for file in Path(temporary).iterdir())
+            for old in {*folder.glob("model*.safetensors*")} - {folder / name for name in written}:
+                old.unlink()  # of a checkpoint in more files
+            copy_files(Path(temporary), folder, written)
         return
     tensors = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
     write_tensors(folder / "model.safetensors", tensors, metadata={"format": "pt"})

@@ -16,6 +16,7 @@ from tailprompt.report import typeset
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
 from tailprompt.report.tables.scores import scores
+from tailprompt.report.tables.search import search
 from tailprompt.report.tables.statistics import statistics
 
 
@@ -53,6 +54,7 @@ KINDS = {
     "claims": claims,
     "feature_statistics": feature_statistics,
     "scores": scores,
+    "search": search,
     "statistics": statistics,
 }
 

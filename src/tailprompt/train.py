@@ -103,6 +103,8 @@ def train(
     )
     splits = {split: view(part, training=split == "train") for split, part in prepared.parts.items()}
     as_evaluated = partial(view, prepared.parts["train"], training=False)  # made where it is asked for
+    if getattr(run.head, "fitted", False):
+        splits["train"] = as_evaluated()
     model.to(device)
     if run.training and run.training.images and run.training.images.compile and device.type == "cuda":
         model.body.compile_blocks()
@@ -144,6 +146,7 @@ def train(
     dev, chosen = dev_scores(logits, splits, scorer), {"tau": tau, "threshold": threshold, "start": start}
     about |= about_training(progress, run, prepared, dev, **chosen)
     flagged = flags(progress.curve, rows, prepared.classes, pool=getattr(run.tuner, "pool", 0))
+    about |= {"tried": model.head.tried} if hasattr(model.head, "tried") else {}
     about |= {"pieces": about_words(prepared, backbone, run), "flags": warned(flagged)}
     about |= {"seconds": round(time.monotonic() - begun, 2), **costs(), **about_cards(backbone)}
     about |= {"computed_in": computed_in(device, run.precision)} | surroundings(device)

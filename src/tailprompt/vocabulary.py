@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from tailprompt.data.corpus import is_held_out, kept
+from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import json_option, whole, write_json
 
@@ -66,23 +66,24 @@ def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
     }
 
 
-def train(recipe: dict, corpus: Path, folder: Path) -> None:
-    """Learn the recipe's vocabulary from the training documents of `corpus`, and write it to `folder`.
+def train(recipe: dict, corpora: list[Path], folder: Path) -> None:
+    """Learn the recipe's vocabulary from the training documents of `corpora`, and write it to `folder`.
 
-    Raises BadInput if the corpus is too small for the vocabulary.
+    Raises BadInput if they are too small for the vocabulary.
     """
     settings = dict(recipe["vocabulary"])
-    learn = named(KINDS, settings.pop("kind"), "kind of vocabulary")
+    learn, share = named(KINDS, settings.pop("kind"), "kind of vocabulary"), settings.pop("share", 1.0)
     paragraphs = (
         paragraph
+        for corpus in corpora
         for document in kept(corpus, recipe["scripts"])
-        if not is_held_out(document, recipe["held_out"])
+        if is_sampled(document, share) and not is_held_out(document, recipe["held_out"])
         for paragraph in document
     )
     tokenizer, config = learn(paragraphs, **settings)
     if tokenizer.get_vocab_size() < settings["size"]:
         raise BadInput(
-            f"corpus {corpus}: too small for {settings['size']} tokens, it gives "
+            f"{named_files(corpora)}: too small for {settings['size']} tokens, it gives "
             f"{tokenizer.get_vocab_size()}; lower vocabulary.size or name a larger corpus"
         )
     with whole(folder / "tokenizer.json") as temporary:
@@ -101,6 +102,7 @@ def main() -> None:
     parser.add_argument(
         "--corpus",
         required=True,
+        nargs="+",
         type=Path,
         metavar="FILE",
         help="plain text with empty lines between documents",

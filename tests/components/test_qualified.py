@@ -11,6 +11,7 @@ from scales import scale, small_project
 
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config
+from tailprompt.plan.grids import each_tried
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point, parse, vary
 from tailprompt.plan.runnable import check_settings
@@ -154,4 +155,32 @@ def test_a_table_may_choose_among_its_values():
     (line,) = picked({(point.dataset, "cls-relu"): of_one[1]}, block, reports)
     assert line == "head.dropout with the best mean dev f1/all on Sections: CLS-tuning (R) 0.5."
     with pytest.raises(BadInput, match="its table varies head.dropout already"):
-        blocks.values_of({"choose": choose}, "cls-relu@head.dropout=0.1")
+        each_tried({"kind": "scores", "choose": choose}, "cls-relu@head.dropout=0.1")
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("cls-tanh@dropout=0.2", "cls-tanh@head.dropout=0.2"),
+        ("cls-tanh@dropout=0.2,lr=0.001", "cls-tanh@lr=0.001,dropout=0.2"),
+        ("cls-tanh@lr=0.001", "cls-tanh@lr=1e-3"),
+        ("cls-tanh@head.dropout=0.20", "cls-tanh@head.dropout=0.2"),
+    ],
+)
+def test_two_names_of_one_run_in_a_scale_are_refused_in_a_sentence(one, other):
+    cells = [replace(POINT, method=name) for name in (one, other)]
+    paper = scale("paper")
+    for seeds in ((775,), (775, 776)):
+        points = [replace(cell, seed=seed) for cell in cells for seed in seeds]
+        with pytest.raises(
+            BadInput, match=f"^'{one}' and '{other}' are two names of one run on cmid"
+        ) as error:
+            check_settings(paper, points)
+        assert "\n" not in str(error.value)
+    check_settings(paper, [cells[0], replace(cells[1], dataset="iflytek")])
+
+
+def test_names_of_other_runs_are_taken(two_dropouts):
+    names = ["cls-tanh", "cls-tanh@dropout=0.2", "cls-tanh@head.dropout=0.2", "cls-tanh@loss.dropout=0.2"]
+    paper = merge(scale("paper"), {"protocols": {"glee": {"settings": {"loss": "clouded"}}}})
+    check_settings(paper, [replace(POINT, method=name) for name in names])

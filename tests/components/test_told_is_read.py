@@ -88,9 +88,12 @@ def trained(root, method: str, start=None):
     told = {"epochs": 1}
     if "verbalizer" in toy.METHODS[method]:
         told["verbalizer"] = str(root / "words.csv")
-    if method in toy.IMAGES:
+    if method in toy.FITTED:
+        told = {"steps": 2, "pairs": 4} if method.startswith("setfit") else {}
+    if toy.READS[method] == "image":
+        told |= {"select": "f1"} if method in toy.FITTED else {}
         return toy_images.run(root / "images", method, start=start, **told)
-    row = T5 if method in toy.FORMATTED else ROW
+    row = T5 if method in toy.FORMATTED else {"family": "tfidf"} if method == "tfidf" else ROW
     return toy.run(root, method, start=start, row=row, **told)
 
 
@@ -114,4 +117,4 @@ def test_a_method_reads_what_it_is_told_and_nothing_else(root, started, request,
     read = request.getfixturevalue("read")
     run = trained(root, method, start)
     settings = json.loads((run / "run.json").read_text("utf-8"))["settings"]
-    assert read == told(settings, "image" if method in toy.IMAGES else "text")
+    assert read == told(settings, toy.READS[method])

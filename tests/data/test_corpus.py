@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tailprompt.data.corpus import documents, is_held_out, kept
+from tailprompt.data.corpus import documents, is_held_out, is_sampled, kept, part_of
 from tailprompt.data.pictures import decoded
 from tailprompt.errors import BadInput
 from tailprompt.pretraining import labelled
@@ -48,6 +48,15 @@ def test_the_text_of_a_document_alone_says_whether_it_is_held_out():
     held = [is_held_out(document, 0.1) for document in made]
     assert 330 < sum(held) < 470
     assert [is_held_out(document, 0.1) for document in made[::-1]] == held[::-1]
+
+
+def test_parts_samples_and_what_is_held_out_do_not_depend_on_each_other():
+    made = [[f"document {number}"] for number in range(4000)]
+    for kept_so in (lambda each: is_held_out(each, 0.5), lambda each: is_sampled(each, 0.5)):
+        sizes = [sum(part_of(each, 4) == number for each in made if kept_so(each)) for number in (1, 2, 3, 4)]
+        assert sum(sizes) == sum(map(kept_so, made)) and all(430 < size < 570 for size in sizes)
+    both = sum(is_held_out(each, 0.5) and is_sampled(each, 0.5) for each in made)
+    assert 880 < both < 1120
 
 
 def damaged(content):

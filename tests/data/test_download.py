@@ -84,6 +84,20 @@ def test_a_later_run_goes_on_where_an_earlier_one_stopped(server, tmp_path):
     assert server.asked == ["bytes=5000-"] and (tmp_path / "f").read_bytes() == BODY
 
 
+def test_without_a_digest_a_later_run_starts_anew_as_the_file_may_be_another_by_then(server, tmp_path):
+    (tmp_path / "f.part").write_bytes(b"x" * 5000)
+    assert sources.download(url(server), tmp_path / "f", **WAITS) == DIGEST
+    assert server.asked == [None]
+
+
+def test_a_part_of_another_version_is_told_by_the_digest_and_the_next_run_starts_anew(server, tmp_path):
+    (tmp_path / "f.part").write_bytes(b"x" * 5000)
+    with pytest.raises(BadInput, match="was changed or damaged on the way"):
+        sources.download(url(server), tmp_path / "f", sha256=DIGEST, **WAITS)
+    assert sources.download(url(server), tmp_path / "f", sha256=DIGEST, **WAITS) == DIGEST
+    assert server.asked == ["bytes=5000-", None]
+
+
 def test_a_server_without_ranges_starts_again(server, tmp_path):
     (tmp_path / "f.part").write_bytes(b"x" * 5000)
     server.plan = ["no ranges"]

@@ -352,7 +352,8 @@ def test_cuts_that_would_break_a_question_are_refused(tmp_path):
 
 def test_rows_as_released_differ_from_ours_in_dev_alone():
     rows = read("config/datasets.yaml")["datasets"]
-    released = [name for name in rows if name.endswith("_as_released")]
+    named = [name for name in rows if name.startswith(("superglue", "squad", "sst2"))]
+    released = [name for name in named if name.endswith("_as_released")]
     assert len(released) == 12
     for name in released:
         row, ours = rows[name], rows[name.removesuffix("_as_released")]

@@ -493,7 +493,8 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path):
 def test_an_empty_file_and_an_unknown_format_are_refused(tmp_path):
     refused(save(tmp_path / "a.csv", "text,label\n"), "no rows")
     refused(save(tmp_path / "b.csv", ""), "is empty")
-    refused(save(tmp_path / "a.xlsx", "x"), "unknown file format", "parquet")
+    refused(save(tmp_path / "a.html", "x"), "unknown file format", "parquet")
+    refused(save(tmp_path / "a.xlsx", "x"), "save its sheet as CSV", "parquet")
 
 
 def test_an_unknown_loader_is_refused_with_the_known_ones(tmp_path):

@@ -14,6 +14,7 @@ from conftest import FOLDER, ROW, SMALL
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
+from tailprompt import annotate
 from tailprompt import backbones as fetching
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
@@ -292,12 +293,12 @@ def test_weights_are_those_of_the_rows_digest_or_refused():
         fetching.fetch(row | {"sha256": "0" * 64})
 
 
-def test_the_commit_that_main_is_today_is_said(monkeypatch, tmp_path, capsys):
-    folder = tmp_path / ("5" * 40)
-    shutil.copytree(FOLDER, folder)
-    monkeypatch.setattr(fetching, "snapshot", lambda row: str(folder))
-    fetching.fetch({"family": "bert", "hub": "one/two", "revision": "main"})
-    assert f"main of one/two is commit {'5' * 40} today" in capsys.readouterr().out
+def test_no_job_reads_a_revision_that_moves():
+    row = {"family": "bert", "hub": "one/two", "revision": "main"}
+    with pytest.raises(BadInput, match="^one/two at revision main is no fixed version"):
+        fetching.fetch(row)
+    with pytest.raises(BadInput, match="^one/two at revision main is no fixed version"):
+        annotate.load({"hub": "one/two", "revision": "main"})
 
 
 MINE = {"img_size": 16, "patch_size": 4, "embed_dim": 32, "depth": 4, "num_heads": 4}

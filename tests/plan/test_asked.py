@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,23 @@ def test_a_run_stands_on_the_weights_that_its_start_has_now(tmp_path):
     for number, (began, there) in enumerate([("now", True), ("before", False), (None, False)]):
         where, _ = finished(tmp_path, wanted, f"p/b/d/second/{number}", start_sha256=began)
         assert agreement.stands(wanted, where, tmp_path) == there
+
+
+def test_a_bundled_run_stands_without_its_start_but_not_on_another(tmp_path):
+    wanted = WANTED | {"start": {"run": "p/b/d/first/1"}}
+    where, here = finished(tmp_path, wanted, "p/b/d/second/1", start_sha256="then")
+    assert not agreement.stands(wanted, where, tmp_path), "its start was removed here"
+    (here / "weights.safetensors").rename(here / "weights.json")
+    (tmp_path / "from_bundles").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "from_bundles/runs")
+    assert agreement.stands(wanted, where, tmp_path)
+    assert agreement.came_alone(tmp_path, where, Point.at("p/b/d/first/1"))
+    asked_otherwise = WANTED | {"start": {"run": "p/b/d/first/1", "asked": "another"}}
+    assert not agreement.stands(asked_otherwise, where, tmp_path)
+    for there, stands in (("then", True), ("now", False)):
+        _, start = finished(tmp_path, WANTED, "p/b/d/first/1", weights_sha256=there)
+        assert agreement.stands(wanted, where, tmp_path) == stands
+        shutil.rmtree(start)
 
 
 def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are_to_go(tmp_path):

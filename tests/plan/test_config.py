@@ -13,7 +13,7 @@ from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config
 from tailprompt.plan.layers import merge
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.schemas import read
+from tailprompt.plan.schemas import hint, read
 
 SCALES = ["paper", "mini", "demo", "mine", "mine-images", "mine-tags", "mine-passages"]
 
@@ -321,10 +321,15 @@ def test_a_file_that_is_not_there_not_yaml_or_no_mapping_is_one_sentence(tmp_pat
 
 
 def registry(file: str, name: str) -> set[str]:
-    """Keys of a dict in a module, read without importing it."""
-    for node in ast.parse(Path(file).read_text("utf-8")).body:
+    """Keys of a dict in a module, and of one of another module in it, read without importing them."""
+    nodes = ast.parse(Path(file).read_text("utf-8")).body
+    taken = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    places = {each.name: f"src/{node.module.replace('.', '/')}.py" for node in taken for each in node.names}
+    for node in nodes:
         if isinstance(node, ast.Assign) and node.targets[0].id == name:
-            return {key.value for key in node.value.keys}
+            pairs = list(zip(node.value.keys, node.value.values, strict=True))
+            others = [registry(places[value.id], value.id) for key, value in pairs if key is None]
+            return {key.value for key, _ in pairs if key is not None}.union(*others)
     raise AssertionError(f"no {name} in {file}")
 
 
@@ -578,3 +583,8 @@ def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
     for values in (None, {"slots": 2}):
         with pytest.raises(BadInput, match=f"^{tmp_path}/mine.yaml: the top level lacks device$"):
             config.load([tmp_path / "mine.yaml"], values)
+
+
+@pytest.mark.parametrize("value", [False, 2024])
+def test_a_word_that_yaml_read_as_another_type_is_to_be_quoted(value):
+    assert "quote it" in hint(value, "string") and not hint(True, "integer")

@@ -157,7 +157,7 @@ def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
     (tmp_path / "there.yaml").write_text(f"datasets: {{photos: {{root: {tmp_path}}}}}")
     __main__.dispatch(["plan", *files, "--configfile", str(tmp_path / "there.yaml")])
     text = capsys.readouterr().out
-    assert "93 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
+    assert "120 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
 
 
 def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):

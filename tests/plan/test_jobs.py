@@ -65,6 +65,45 @@ def test_a_recipe_goes_on_from_what_ships_or_from_another():
     assert recipes.tokenizer(paper, "vit-mini") == []
 
 
+def test_a_recipe_may_go_on_from_one_that_went_on_and_uses_the_data_of_the_first():
+    more = {"more": {**scale("paper")["pretraining"]["t5-small-wiki-lm"], "start": "t5-small-wiki-lm"}}
+    made = merge(scale("paper"), {"pretraining": more})
+    first = "results/paper/pretraining/t5-small-wiki"
+    assert recipes.to_pretrain(made, "more") == {
+        "packed": f"{first}/packed",
+        "tokenizer": f"{first}/vocabulary/tokenizer.json",
+        "start": f"{first}-lm/model.safetensors.index.json",
+    }
+
+
+def test_a_text_of_articles_is_made_and_asked_for_by_its_commit(tmp_path):
+    mini = merge(scale("mini"), {"corpora": {"text": "a.txt", "wiki": "clone"}})
+    (tmp_path / "a.txt").write_text("one")
+    made = "results/mini/corpora/wiki.txt.gz"
+    assert recipes.to_learn(mini, "t5-small-wiki") == {"corpus": [made, "a.txt"]}
+    assert recipes.to_pack(mini, "t5-mini")["data"] == ["a.txt"]
+    assert recipes.to_collect(mini, "wiki") == {"repository": "clone"}
+    for kind in ("vocabulary", "packed"):
+        noted(mini, kind, "t5-small-wiki", tmp_path)
+    elsewhere = merge(mini, {"corpora": {"wiki": "other"}})
+    later = merge(mini, {"articles": {"wiki": {"commit": "0" * 40}}})
+    for kind in ("vocabulary", "packed"):
+        assert standing.stands(elsewhere, kind, "t5-small-wiki", tmp_path)
+        assert not standing.stands(later, kind, "t5-small-wiki", tmp_path)
+    (tmp_path / "a.txt").write_text("two")
+    assert not standing.stands(mini, "packed", "t5-small-wiki", tmp_path)
+    (tmp_path / "a.txt").unlink()
+    assert standing.stands(mini, "packed", "t5-small-wiki", tmp_path)
+
+
+def test_backbones_are_made_whose_corpora_a_scale_names():
+    mini = scale("mini")
+    assert recipes.to_make(mini) == list(mini["pretraining"])
+    text = merge(mini, {"corpora": {"text": "a.txt"}})
+    assert recipes.to_make(text) == ["bert-mini", "t5-mini", "t5-mini-lm"]
+    assert "t5-small-wiki" in recipes.to_make(merge(text, {"corpora": {"wiki": "clone"}}))
+
+
 def noted(config, kind, name, root):
     """What a job makes, and the note that it leaves."""
     for file in standing.outputs(config, kind, name, root):

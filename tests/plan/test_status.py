@@ -11,9 +11,14 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.plan import blocks, starts
+from tailprompt.files import write_json
+from tailprompt.plan import blocks, standing, starts
 from tailprompt.plan import retrain as again
+from tailprompt.plan.config import layers_of
+from tailprompt.plan.explain import explain
+from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import held
+from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import failed_logs, last_words, reason, why_failed
 from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
 
@@ -227,3 +232,31 @@ def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp
     with pytest.raises(SystemExit) as end:
         __main__.dispatch([*command, "--watch", "0.01"])
     assert end.value.code == DONE and capsys.readouterr().out.split() == ["one", "two", "three"]
+
+
+def test_a_run_whose_data_will_have_other_rows_is_stale_in_plan_status_and_explain(tmp_path, monkeypatch):
+    point = POINTS[0]
+    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    finish(tmp_path, DEMO, point)
+    prepared = standing.wanted(DEMO, "data", point.dataset)
+    monkeypatch.setattr(standing, "wanted", lambda *_: prepared)
+    note = tmp_path / standing.note(DEMO, "data", point.dataset)
+    write_json(note, prepared)
+    layers = layers_of(["config/demo.yaml"])
+    assert status(DEMO, tmp_path, {})[1] == DONE and "1 of them done" in forecast(DEMO, tmp_path)
+    assert "anew" not in explain(DEMO, layers, point, tmp_path)
+    write_json(note, {**prepared, "files": ["other"]})
+    text, code = status(DEMO, tmp_path, {})
+    assert f"the row or the files of {point.dataset} are others now" in text and code == OPEN
+    assert "0 of them done" in forecast(DEMO, tmp_path)
+    assert f"Data set {point.dataset} will be prepared anew" in explain(DEMO, layers, point, tmp_path)
+
+
+def test_a_run_waits_for_the_rows_of_those_that_it_begins_from_too():
+    paper = scale("paper")
+    point = Point("ppt", "t5-xxl", "sst2@total=32", "ppt", 10)
+    first = starts.start_of(paper, point)
+    assert first.dataset != point.dataset
+    for changed in (point.dataset, first.dataset):
+        here = standing.Present(lambda _: None, lambda name, changed=changed: name != changed)
+        assert standing.waits_for_rows(paper, point, here) == [changed]

@@ -78,7 +78,15 @@ def test_the_recipes_that_ship_can_be_trained():
         (
             "t5-mini-lm",
             {"start": "t5-mini-lm"},
-            "start is t5-mini-lm; name a recipe that has no start itself",
+            "start is t5-mini-lm, which leads back to it; name another recipe",
+        ),
+        ("t5-mini", {"start": "t5-mini-lm"}, "t5-mini.start is t5-mini-lm, which leads back to it"),
+        ("t5-small-wiki", {"reads": [5]}, "reads names part 5, and its data have 4 parts; correct it"),
+        ("t5-small-wiki-lm", {"reads": [1, 7]}, "reads names part 7, and its data have 4 parts"),
+        (
+            "t5-mini",
+            {"reads": [1]},
+            "reads names part 1, and its data have no parts; correct it",
         ),
         ("t5-mini-lm", {"start": "vit-mini"}, "start is vit-mini, a VisionTransformer; .* from a T5Config"),
     ],

@@ -26,7 +26,7 @@ def split(labels):
 
 def written(path, logits, **changes):
     write_predictions(
-        path, {"test": logits}, {"test": split([1] * len(logits))}, None, CLASSIFICATION, **changes
+        path, {"test": logits}, {"test": split([1] * len(logits))}, None, CLASSIFICATION, None, **changes
     )
     return pd.read_parquet(path)
 

@@ -1,8 +1,10 @@
 """Backbones: a folder that ships, a pinned revision in the Hugging Face cache, or made here from raw data.
 
-Rule `backbones` makes all recipes of `pretraining`: raw data -> vocabulary -> packed arrays -> checkpoint ->
-model card.
+Rule `backbones` makes the recipes of `pretraining` whose corpora the scale names: raw data -> vocabulary -> packed
+arrays -> checkpoint -> model card.
 """
+
+SHARDED = "|".join(recipes.sharded(config))  # for a wildcard
 
 
 localrules:
@@ -32,7 +34,26 @@ rule backbone:
 
 rule backbones:
     input:
-        expand("results/{scale}/pretraining/{recipe}/README.md", scale=SCALE, recipe=config["pretraining"]),
+        expand("results/{scale}/pretraining/{recipe}/README.md", scale=SCALE, recipe=recipes.to_make(config)),
+
+
+rule collect:
+    input:
+        unpack(inputs_of("collected", "corpus")),
+    output:
+        text="results/{scale}/corpora/{corpus}.txt.gz",
+        counts="results/{scale}/corpora/{corpus}.json",
+    log:
+        "results/{scale}/logs/collect/{corpus}.log",
+    conda:
+        "../../envs/torch.yaml"
+    params:
+        row=told(recipes.article_row, "corpus"),
+        note=noted("collected", "corpus"),
+    shell:
+        "python -m tailprompt.collect --row {input.asked:q} --repository {input.repository:q} --out {output.text:q}"
+        " > {log:q} 2>&1"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule vocabulary:
@@ -50,7 +71,7 @@ rule vocabulary:
         note=noted("vocabulary", "recipe"),
     shell:
         "python -m tailprompt.vocabulary --recipe {input.asked:q} --corpus {input.corpus:q}"
-        " --out $(dirname {output.tokenizer:q}) > {log:q} 2>&1"
+        ' --out "$(dirname {output.tokenizer:q})" > {log:q} 2>&1'
         " && note {input.asked:q} {params.note:q}"
 
 
@@ -85,6 +106,8 @@ rule pretrain:
         "results/{scale}/logs/pretrain/{recipe}.log",
     benchmark:
         "results/{scale}/benchmarks/pretrain/{recipe}.tsv"
+    wildcard_constraints:
+        recipe=rf"(?!(?:{SHARDED})[/.])[^/]+",
     conda:
         "../../envs/torch.yaml"
     threads: threads_of(config["threads"])
@@ -101,9 +124,19 @@ rule pretrain:
         note=noted("checkpoint", "recipe"),
     shell:
         "python -m tailprompt.pretrain --name {wildcards.recipe:q} --recipe {input.asked:q}"
-        " --packed {input.packed:q} {params.tokenizer} {params.start} --out $(dirname {output.model:q})"
+        ' --packed {input.packed:q} {params.tokenizer} {params.start} --out "$(dirname {output.model:q})"'
         " --device {resources.device} --slots {resources.slots} --threads {threads} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
+
+
+use rule pretrain as pretrain_shards with:
+    output:
+        model="results/{scale}/pretraining/{recipe}/model.safetensors.index.json",
+        config="results/{scale}/pretraining/{recipe}/config.json",
+        curve="results/{scale}/pretraining/{recipe}/curve.csv",
+        about="results/{scale}/pretraining/{recipe}/pretraining.json",
+    wildcard_constraints:
+        recipe=SHARDED or "(?!)",
 
 
 rule card:

@@ -11,7 +11,7 @@ from tailprompt.cpus import CPUS
 from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
-from tailprompt.plan import agreement, asked, blocks, held, made, points, rows, standing
+from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -24,6 +24,7 @@ from tailprompt.plan.suits import check_norms, check_scores
 with refused_as(SystemExit):
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     SHOWN = blocks.shown(config)
+    TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
     check_files(config)
     check_scores(config, SHOWN)
@@ -32,6 +33,7 @@ with refused_as(SystemExit):
     DATASETS = blocks.all_datasets(config)
 
 SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
+TRAINS = config.get("train", True)  # else tables and figures are made of what is here
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
 

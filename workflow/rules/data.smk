@@ -85,7 +85,7 @@ rule prepare:
         parts=lambda wildcards, input: options("--parts", input.parts),
         note=noted("data", "dataset"),
     shell:
-        "python -m tailprompt.prepare --dataset results/{wildcards.scale}/told/data/{wildcards.dataset:q}.json"
+        "python -m tailprompt.prepare --dataset results/{wildcards.scale:q}/told/data/{wildcards.dataset:q}.json"
         " --data-dir {params.folder:q} --raw {params.raw:q} {params.listing} {params.learned} {params.parts}"
         " --out {output.table:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"

@@ -4,6 +4,7 @@
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
 localrules:
     tabulate,
+    choices,
     draw,
 
 
@@ -33,9 +34,24 @@ rule tabulate:
         spec=shown_by("tables", as_json),
         note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.tabulate --root results/{wildcards.scale} --spec {input.asked:q}"
-        " --out results/{wildcards.scale}/tables/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        "python -m tailprompt.tabulate --root results/{wildcards.scale:q} --spec {input.asked:q}"
+        " --out results/{wildcards.scale:q}/tables/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
+
+
+# What a search chose, for a later command: no run of this one depends on it.
+rule choices:
+    input:
+        table="results/{scale}/tables/{paper}/{name}.csv",
+        source=sources("tailprompt.choices"),
+    output:
+        "results/{scale}/tables/{paper}/{name}.yaml",
+    log:
+        "results/{scale}/logs/choices/{paper}/{name}.log",
+    conda:
+        "../../envs/tables.yaml"
+    shell:
+        "python -m tailprompt.choices --table {input.table:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule draw:
@@ -62,8 +78,8 @@ rule draw:
         spec=shown_by("figures", as_json),
         note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
-        "python -m tailprompt.draw --root results/{wildcards.scale} --spec {input.asked:q}"
-        " --out results/{wildcards.scale}/figures/{wildcards.paper}/{wildcards.name} > {log:q} 2>&1"
+        "python -m tailprompt.draw --root results/{wildcards.scale:q} --spec {input.asked:q}"
+        " --out results/{wildcards.scale:q}/figures/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
 

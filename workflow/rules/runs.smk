@@ -28,7 +28,7 @@ rule train:
         mem_mb=lambda wildcards, attempt: runs.host_mb(config, wildcards.point) * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
     shell:
-        "python -m tailprompt.train --root results/{wildcards.scale}"
+        "python -m tailprompt.train --root results/{wildcards.scale:q}"
         " --point {wildcards.point:q}"
         " --asked {input.asked:q}"
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"

@@ -8,6 +8,30 @@ rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
 
 
 @cache
+def is_here(point):
+    """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
+    return present.run_is_here(config, point, weights)
+
+
+def prepared(dataset):
+    """Whether the report of a data set is here as it is asked, made or brought by a bundle."""
+    file = Path(report_of(dataset))
+    own = file.parent == RESULTS / "data"
+    return file.is_file() and (not own or standing.stands(config, "data", dataset))
+
+
+if not TRAINS:
+    narrow = {
+        name: block
+        for name, whole_block in SHOWN.items()
+        if (block := present.narrowed(whole_block, is_here=is_here, prepared=prepared))
+    }
+    if workflow.is_main_process:
+        print(present.said(SHOWN, narrow), file=sys.stderr)
+    SHOWN = narrow
+
+
+@cache
 def apart():
     """Whether no job of this process trains: in a dry run, or while another Snakemake works here.
 
@@ -18,19 +42,32 @@ def apart():
 
 
 @cache
+def resolve():
+    """Find out which commits the rows call main, before the first job is told of one."""
+    if not apart():
+        config.update(revisions.resolved(config, [*BACKBONES, *(points.parse(name)[0] for name in DATASETS)]))
+
+
+@cache
 @refused_as(SystemExit)  # an input function's own error would pass for nothing to be done
 def run_asked(point):
     """The file that says what a run is asked, and whether the run is that.
 
     A run that no table takes can be requested by its path.
     """
+    resolve()
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
-    first = start_of(config, point)
-    settled = (not first or stands(first)) and rows_stand(point.dataset)
+    settled = start_stands(point) and rows_stand(point.dataset)
     settled = settled and agreement.stands(wanted, point, RESULTS)
     made = standing.of_run(RESULTS / "runs" / point.path)
     return ask(point.path, wanted, made, settled=settled), settled
+
+
+def start_stands(point):
+    """Whether a run has no start, or one that is what is asked; or came in a bundle, in which its start did not."""
+    first = start_of(config, point)
+    return not first or agreement.came_alone(RESULTS, point, first) or stands(first)
 
 
 def stands(point):
@@ -73,6 +110,7 @@ def inputs_of(kind, of):
 @refused_as(SystemExit)
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
+    resolve()
     settled = standing.stands(config, kind, name)
     wanted, made = standing.wanted(config, kind, name), standing.outputs(config, kind, name)
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
@@ -99,13 +137,33 @@ def noted(kind, of):
 
 @cache  # a run is in several tables
 def predictions(point):
-    """The predictions of a run, where they are if the run is what is asked."""
+    """The predictions of a run, where they are if the run is what is asked; None for what shall not be trained."""
+    if not TRAINS and not is_here(point):
+        return None
     return runs.predictions(SCALE, point, settled=stands(point))
 
 
 def all_predictions(_):
-    """The predictions of all runs of the scale."""
-    return kept([predictions(point) for point in POINTS])
+    """The predictions of all runs of the scale, but for starts that are not here and that no run needs."""
+    return kept(filter(None, [predictions(point) for point in POINTS if not idle(point)]))
+
+
+@cache
+def followers():
+    """Start -> the runs of the scale that begin from it."""
+    found = {}
+    for point in POINTS:
+        if first := start_of(config, point):
+            found.setdefault(first, []).append(point)
+    return found
+
+
+def idle(point):
+    """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
+    others = [] if point in TAKEN else followers().get(point, [])
+    return bool(others) and all(
+        agreement.came_alone(RESULTS, each, point) and stands(each) for each in others
+    )
 
 
 def kept(files):

@@ -87,6 +87,42 @@ class Pooler:
     head_start: HEAD_START = key("random", "class_means: class vectors begin as LIFT's (Shi et al. 2024)")
 
 
+@component("logistic_regression")
+class LogisticRegression:
+    """Logistic regression on the features, fitted to its optimum (scikit-learn)."""
+
+    fitted = True
+    C: tuple[float, ...] = key(
+        (1.0, 10.0, 100.0),
+        "inverse strengths of the L2 penalty, of which dev chooses one",
+        items={"type": "number", "exclusiveMinimum": 0},
+        minItems=1,
+    )
+    class_weight: Literal["balanced", "none"] = key(
+        "balanced", "balanced weights an example by one over the examples of its class"
+    )
+
+
+@component("neighbours")
+class Neighbours:
+    """The votes of the nearest training examples by cosine (Cover and Hart 1967)."""
+
+    fitted = True
+    neighbours: tuple[int, ...] = key(
+        (1, 5, 20),
+        "numbers of neighbours, of which dev chooses one",
+        items={"type": "integer", "minimum": 1},
+        minItems=1,
+    )
+
+
+@component("class_means")
+class ClassMeans:
+    """The nearest mean of the training examples of a class (Mensink et al. 2013, Eq. 2)."""
+
+    fitted = True
+
+
 @component("verbalizer")
 class Verbalizer:
     """The pre-trained language-model head at the mask, over the words of the classes (GLEE section 2.2)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailprompt.components.declare import component, key
 
 MAX_LENGTH = {"minimum": 8}
+FITTED = ("logistic_regression", "neighbours", "class_means")  # heads that are fitted, without steps
 ENCODERS = ("bert", "roberta", "deberta", "deberta-v2")  # the last two without a head for masked words
 
 
@@ -15,6 +16,33 @@ class Plain:
     reads = "text"
     families = ENCODERS
     max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
+
+
+@component("pooled")
+class Pooled:
+    """[CLS] text [SEP], perhaps with a second text; the mean over its tokens, as of sentence encoders."""
+
+    reads = "text"
+    families = ENCODERS
+    heads = ("linear", "predictor", *FITTED)
+    max_length: int = key(says="most tokens; by default the data set's", **MAX_LENGTH)
+    unit_length: bool = key(True, "true divides the mean by its length, as all-MiniLM does")
+
+
+@component("tfidf")
+class Tfidf:
+    """TF-IDF of words in a row and of pieces of words (scikit-learn), fitted on the training texts.
+
+    A Chinese or Japanese character is a word.
+    """
+
+    reads = "text"
+    families = ("tfidf",)
+    heads = ("logistic_regression",)
+    word_terms: int = key(2, "most words in a row that are a term", minimum=1)
+    character_terms: int = key(5, "most characters of a word that are a term, from 2", minimum=2)
+    texts_of_term: int = key(1, "training texts that a term must be in", minimum=1)
+    terms: int = key(20_000, "most terms of each kind, the most frequent", minimum=1)
 
 
 @component("prompted")
@@ -62,7 +90,7 @@ class Pixels:
 
     reads = "image"
     families = ("vit",)
-    heads = ("predictor",)
+    heads = ("predictor", *FITTED)
     test_zoom: float = key(
         1.0, "1 resizes to the model's size; 1.143 crops the centre of a larger image (LPT's code)", minimum=1
     )

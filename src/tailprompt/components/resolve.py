@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from tailprompt.components.declare import ABSENT, Setting, every, settings_of
-from tailprompt.components.run import Run
+from tailprompt.components.run import PAIRED, Run
 from tailprompt.errors import BadInput, known, named
 
 Lookup = Callable[[str, str], object]  # (slot, key) -> what is given there, or ABSENT
@@ -72,12 +72,29 @@ def check_taken(slot: Setting, option: type, chosen: dict[str, str]) -> None:
         allowed = (name for name, reads in takes.items() if chosen["reads"] in reads)
         raise BadInput(f"{slot.name} is '{option.name}'; allowed on {chosen['reads']}: {', '.join(allowed)}")
     if slot.name == "head":
+        check_fitted(option, chosen)
         for above in ("input", "tuner"):
             heads = getattr(options(above)[chosen[above]], "heads", [option.name])
             if option.name not in heads:
                 raise BadInput(
                     f"head is '{option.name}'; allowed with {above} {chosen[above]}: {', '.join(heads)}"
                 )
+
+
+def check_fitted(head: type, chosen: dict[str, str]) -> None:
+    """What a head that is fitted leaves to learn by steps: nothing, or the tuner from pairs.
+
+    Raises BadInput for a tuner that nothing would teach.
+    """
+    if not getattr(head, "fitted", False):
+        return
+    tuner, alone = chosen["tuner"], chosen["reads"] == "image" or chosen["input"] == "tfidf"
+    taken = ("frozen",) if alone else ("frozen", *PAIRED)
+    if tuner not in taken:
+        beside = f"head {head.name} and input {chosen['input']}"
+        raise BadInput(f"tuner is '{tuner}'; allowed with {beside}: {known(taken)}")
+    if chosen["rows"] == "train":
+        chosen["rows"] = "fit" if tuner == "frozen" else "pairs"
 
 
 def flat(told: dict[tuple[str, str], object]) -> dict[str, object]:
@@ -169,9 +186,9 @@ def where_read(key: str) -> str:
             places.setdefault(slot, []).append(owner)
         for other, names in each.when.items():
             places.setdefault(other, []).extend(names)
-    places.pop("rows", None)
+    steps = places.pop("rows", None)
     if not places:
-        return "every run reads"
+        return "every run reads that learns by steps" if steps else "every run reads"
     said = (f"{slot} is {' or '.join(dict.fromkeys(names))}" for slot, names in places.items())
     return f"is read only where {' and '.join(said)}"
 

@@ -5,8 +5,26 @@ from __future__ import annotations
 from typing import Literal
 
 from tailprompt.components.declare import choice, component, key, part
-from tailprompt.components.heads import Linear, Pooler, Predictor, Verbalizer
-from tailprompt.components.inputs import Formatted, Options, Pixels, Plain, Prompted, Windows
+from tailprompt.components.heads import (
+    ClassMeans,
+    Linear,
+    LogisticRegression,
+    Neighbours,
+    Pooler,
+    Predictor,
+    Verbalizer,
+)
+from tailprompt.components.inputs import (
+    Formatted,
+    Options,
+    Pixels,
+    Plain,
+    Pooled,
+    Prompted,
+    Tfidf,
+    Windows,
+)
+from tailprompt.components.pairs import Pairs
 from tailprompt.components.training import Training
 from tailprompt.components.tuners import (
     Frozen,
@@ -51,21 +69,24 @@ START = {
     },
 }
 
+PAIRED = ("full", "lora", "prefix", "soft_prompt")  # tuners that learn from pairs before a head is fitted
+
 
 @component("run")
 class Run:
     """All settings of a run."""
 
-    input: Plain | Prompted | Formatted | Options | Windows | Pixels = choice(
+    input: Plain | Pooled | Tfidf | Prompted | Formatted | Options | Windows | Pixels = choice(
         "plain", "what the backbone reads", image="pixels"
     )
     tuner: Full | Frozen | SoftPrompt | Prefix | Lora | Prompts | PromptsShallow | GroupPrompts = choice(
         "full", "what is trained besides the head"
     )
-    head: Linear | Verbalizer | Predictor | Pooler = choice(
+    head: Linear | Verbalizer | Predictor | Pooler | LogisticRegression | Neighbours | ClassMeans = choice(
         "linear", "what makes class logits", image="predictor"
     )
     training: Training = part(when={"rows": ("train",)})
+    pairs: Pairs = part(when={"rows": ("pairs",)})
     precision: Literal["float32", "tf32", "bfloat16"] = key(
         "float32", "format of numbers; tf32 and bfloat16 need a GPU that has them"
     )

@@ -22,6 +22,15 @@ class Sgd:
     weight_decay: float = key(0.0, "L2 penalty", minimum=0)
 
 
+@component("gnm")
+class Gnm:
+    """SGD on gradients taken beside the weights, at a random place (GNM, Li et al. 2024)."""
+
+    rho: float = key(0.05, "largest distance of each weight to that place", minimum=0)
+    momentum: float = key(0.9, "share of the last update that is kept", minimum=0, exclusiveMaximum=1)
+    weight_decay: float = key(0.0, "L2 penalty", minimum=0)
+
+
 @component("linear")
 class LinearDecay:
     """Falls linearly to zero at the last step (GLEE section 3.1)."""
@@ -93,7 +102,7 @@ class Training:
 
     sampler: Sampler = choice("shuffled", "the order of an epoch")
     loss: Loss = choice("cross_entropy", "the loss of an example")
-    optimizer: Adamw | Sgd = choice("adamw", "the optimizer")
+    optimizer: Adamw | Sgd | Gnm = choice("adamw", "the optimizer")
     schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential = choice(
         "linear", "the course of the learning rate after the warm-up"
     )

@@ -7,8 +7,9 @@ from typing import Literal
 from tailprompt.components.declare import component, key, part
 
 IMAGES = {"input": ("pixels",)}
-PLAIN = {"input": ("plain", "options", "windows")}  # texts without a template
+PLAIN = {"input": ("plain", "pooled", "options", "windows")}  # texts without a template
 TEXTS = {"input": (*PLAIN["input"], "prompted", "formatted")}
+NETWORK = {"input": (*TEXTS["input"], *IMAGES["input"])}  # what a network reads
 LAYERS = {
     "default": "all",
     "says": "layers that have it, counted from 1: all, or from-to as 17-24",
@@ -23,7 +24,14 @@ class Beside:
     """What else may learn in a ViT (LPT Table 15)."""
 
     norms: Literal["frozen", "tuned"] = key("frozen", "tuned trains all layer norms")
-    adapter: int = key(0, "width of an adapter parallel to each MLP, 0 for none (AdaptFormer)", minimum=0)
+    adapter: int | str = key(
+        0,
+        "width of an adapter parallel to each MLP, 0 for none (AdaptFormer); by_classes: LIFT's, with which "
+        "all adapters have about as many parameters as a classifier",
+        minimum=0,
+        pattern="^by_classes$",
+        description="by_classes or a whole number from 0",
+    )
     border: int = key(0, "width in pixels of a learned frame, 0 for none (Visual Prompting)", minimum=0)
 
 
@@ -44,7 +52,7 @@ class Frozen:
     reads = ("text", "image")
     goes_on = ("frozen",)
     keep: bool = key(False, "write the body too, where the run began from a tuned one")
-    body_dropout: bool = key(False, "true drops in the frozen body too while the head learns")
+    body_dropout: bool = key(False, "true drops in the frozen body too while the head learns", when=NETWORK)
     beside: Beside = part(when=IMAGES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ def extract(archive: Path, member: str, path: Path) -> None:
     """Write the only file of `archive` whose path ends in `member` to `path`."""
     try:
         with zipfile.ZipFile(archive) if zipfile.is_zipfile(archive) else tarfile.open(archive) as opened:
-            names = opened.namelist() if isinstance(opened, zipfile.ZipFile) else opened.getnames()
+            names = plain_files(opened)
             found = [name for name in names if f"/{name}".endswith(f"/{member}")]
             if len(found) != 1:
                 there = f"has {len(found)} files {member}; it has {few(sorted(names))}"
@@ -31,6 +32,14 @@ def extract(archive: Path, member: str, path: Path) -> None:
         raise BadInput(
             f"{archive} is damaged or cut short ({error}); remove it to have it fetched again"
         ) from None
+
+
+def plain_files(archive: zipfile.ZipFile | tarfile.TarFile) -> list[str]:
+    """The names of the files in an archive; folders, links and devices are none."""
+    if isinstance(archive, zipfile.ZipFile):
+        kinds = ((each.filename, stat.S_IFMT(each.external_attr >> 16)) for each in archive.infolist())
+        return [name for name, kind in kinds if not name.endswith("/") and kind in (0, stat.S_IFREG)]
+    return [each.name for each in archive.getmembers() if each.isfile()]
 
 
 def texts(archive: Path) -> Iterator[tuple[str, bytes]]:

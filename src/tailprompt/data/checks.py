@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from unicodedata import category
 
 import pandas as pd
+from pandas.api.types import infer_dtype
 
-from tailprompt.data.columns import CHOICES, GROUP, ID, LABEL, LETTERS, STARTS, are_texts
-from tailprompt.data.readers import PLACE
+from tailprompt.data import labels as labels_of
+from tailprompt.data.columns import CHOICES, GROUP, ID, LABEL, LETTERS, ONE, STARTS, are_texts
+from tailprompt.data.contents import PLACE
+from tailprompt.data.labels import invisible, plainly
 from tailprompt.errors import BadInput, few, known
 
 
@@ -18,7 +20,7 @@ def types(table: pd.DataFrame, name: str) -> None:
         ("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str))
     )
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
-        if column in table:
+        if column in table and (column == CHOICES or infer_dtype(table[column], skipna=False) != "string"):
             other = ~table[column].map(fits).astype(bool)
             refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
 
@@ -70,11 +72,6 @@ def odd_options(table: pd.DataFrame) -> str:
     ):
         odd += [f"{rows.sum()} with {what} ({few(list(places[rows]))})"] if rows.any() else []
     return f"rows {', '.join(odd)}; each option is taken as it is" if odd else ""
-
-
-def invisible(text: str) -> bool:
-    """Whether a text shows nothing: it has only blanks, control characters and marks without width."""
-    return all(category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in text)
 
 
 def ids(table: pd.DataFrame, name: str) -> None:
@@ -138,26 +135,23 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
 
 
 def spellings(table: pd.DataFrame, name: str) -> None:
-    """No two labels differ only in blanks or case."""
-    rarer = respelled(table["label"])
-    wrong = few([f"'{label}'" for label in rarer])
+    """No two labels differ only in blanks, case or what looks alike, and none is several labels."""
+    rarer = labels_of.respelled(table["label"])
     refuse(
         table,
         table["label"].isin(rarer),
-        f"'{name}': {{n}} rows have a label that differs from another in blanks or case only: {wrong} "
-        "({places}); spell each class in one way, or give a verbalizer that names both",
+        f"'{name}': {{n}} rows have a label that differs from another in {labels_of.difference(rarer)}: "
+        f"{few(labels_of.pairs(rarer))} ({{places}}); spell each class in one way, or give a verbalizer that "
+        "names both",
     )
-
-
-def respelled(labels: pd.Series) -> list[str]:
-    """Labels that differ from a more frequent label only in blanks or case."""
-    plain = labels.value_counts().index.to_series().map(plainly)
-    return list(plain.index[plain.duplicated()])
-
-
-def plainly(words: str) -> str:
-    """Words in lower case, with single blanks."""
-    return " ".join(words.split()).casefold()
+    lists = labels_of.several(table["label"])
+    wrong = few([f"'{label}'" for label in sorted({*table.loc[lists, "label"]})])
+    refuse(
+        table,
+        lists,
+        f"'{name}': {{n}} rows hold several labels: {wrong} ({{places}}): {ONE}, or give a verbalizer that "
+        "names each such class",
+    )
 
 
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:

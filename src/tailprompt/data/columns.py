@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
-from tailprompt.data.readers import PLACE, rows
+from tailprompt.data.contents import NOTES, PLACE, kind_of, noted
+from tailprompt.data.readers import FORM, SEPARATORS, rows
 from tailprompt.errors import BadInput, few, known
 
 TEXT, PAIR, CHOICES, LABEL, ID, SPLIT = "text", "pair", "choices", "label", "id", "split"
@@ -16,7 +18,9 @@ SET = "set"  # which of joined sets a row is of
 TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
 PLAIN = str, bool, int, float
-ENCODING = "state its encoding in the data set's row (encoding: gb18030, latin-1, ...)"
+HOLDERS = list, dict, tuple, set, np.ndarray
+ONE = "this is multi-label; a row has one class, so keep one label, or write a row for each"
+ENCODING = "state its encoding in the data set's row (encoding: gb18030, ...)"
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
 SPLITS |= {"training": "train", "testing": "test"}
 
@@ -25,10 +29,10 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """The rows of one file per split (`paths` by split), or of one for all (`paths["all"]`).
 
     Returns text, label, the place of each row, and pair, choices, id and split if the row's `columns` names
-    them. The data set's row may state `header`, the columns of files without a header line, and `quotes`,
-    whether double quotes enclose fields.
+    them. The data set's row may state FORM: `header`, the columns of files without a header line, `quotes`,
+    whether double quotes enclose fields, `separator` and `escape`.
     """
-    parts = []
+    parts, told = [], []
     for name, path in paths.items():
         stated = row.get("files", {}).get(name) if isinstance(row.get("files"), dict) else None
         columns = {
@@ -36,6 +40,7 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
             **(stated.get("columns", {}) if isinstance(stated, dict) else {}),
         }
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
+        told += given.attrs.pop(NOTES, [])
         part = renamed(given, columns, path)
         if name == "all" and SPLIT not in columns:
             used = [name for names in columns.values() for name in listed(names)]
@@ -43,12 +48,12 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    return noted(pd.concat(parts, ignore_index=True), told)
 
 
 def form(row: dict) -> dict:
     """The options of a data set's row for its CSV and TSV files."""
-    return {key: row[key] for key in ("header", "quotes") if key in row}
+    return {key: row[key] for key in FORM if key in row}
 
 
 def unused_splits(table: pd.DataFrame, path: Path) -> None:
@@ -73,13 +78,22 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
     if missing:
         have = known(set(table) - {PLACE})
-        raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}")
+        raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}{advice(table, path)}")
     plain = {key: name for key, name in columns.items() if key != CHOICES and isinstance(name, str)}
     out = strings(table, plain, path)
     for key in columns.keys() - plain.keys():
         cells = offered(table, columns[key], path)
         out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
     return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+
+
+def advice(table: pd.DataFrame, path: Path) -> str:
+    """A clause about what may be wrong with the header of a CSV or TSV file."""
+    if kind_of(path) not in SEPARATORS:
+        return ""
+    if len(set(table) - {PLACE}) == 1:
+        return "; where its fields are separated otherwise, state separator in the row of the data set"
+    return "; of a file without a header line, state its columns in the row of the data set (header)"
 
 
 def listed(names: str | list[str]) -> list[str]:
@@ -116,9 +130,17 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
     out = pd.DataFrame({PLACE: table[PLACE]})
     for key, name in columns.items():
         cells = table[name].astype(object)
+        if infer_dtype(cells, skipna=False) == "string":
+            out[key] = cells.astype("str")
+            continue
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
             odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
+        if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
+            raise BadInput(
+                f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "
+                f"({few(list(out[PLACE][lists]))}): {ONE}"
+            )
         if odd.any():
             kinds, places = known({type(cell).__name__ for cell in cells[odd]}), few(list(out[PLACE][odd]))
             wanted = "whole number" if key == LABEL else "number"

@@ -52,8 +52,28 @@ def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
 
 def is_held_out(document: list[str], share: float) -> bool:
     """Whether a document belongs to the held-out `share`, which depends on nothing but its text."""
+    return number_of(document, 0) < share * 2**32
+
+
+def part_of(document: list[str], parts: int) -> int:
+    """Which of `parts` parts a document belongs to, from 1; it does not depend on whether it is held out."""
+    return number_of(document, 1) % parts + 1
+
+
+def is_sampled(document: list[str], share: float) -> bool:
+    """Whether a document belongs to a sample of the `share`, whatever part it belongs to."""
+    return number_of(document, 2) < share * 2**32
+
+
+def number_of(document: list[str], which: int) -> int:
+    """One of five numbers below 2^32 that the text of a document alone gives."""
     digest = hashlib.sha1("\n".join(document).encode()).digest()
-    return int.from_bytes(digest[:4]) < share * 2**32
+    return int.from_bytes(digest[4 * which : 4 * which + 4])
+
+
+def named_files(corpora: list[Path]) -> str:
+    """The corpora in words, for messages."""
+    return f"corpus {' and '.join(map(str, corpora))}"
 
 
 def is_latin(document: list[str]) -> bool:

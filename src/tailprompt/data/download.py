@@ -19,8 +19,9 @@ from filelock import FileLock
 
 from tailprompt import files
 from tailprompt.data import archives
+from tailprompt.data.contents import opened
+from tailprompt.data.lock import LOCK, locked, record
 from tailprompt.data.places import file_name, places
-from tailprompt.data.readers import opened
 from tailprompt.errors import BadInput
 from tailprompt.progress import shown
 
@@ -54,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lock",
         type=Path,
-        default=Path("config/lock.json"),
+        default=LOCK,
         metavar="FILE",
         help="digests recorded at first downloads (default: config/lock.json)",
     )
@@ -78,6 +79,9 @@ def stated(row: dict) -> dict[str, dict]:
         raise BadInput(
             f"'{row['name']}' names no file; its row needs path, or files with url, name or a path"
         )
+    for entry in given.values():
+        if "path" not in entry and file_name(entry) in ("", ".", ".."):
+            raise BadInput(f"'{row['name']}': {entry.get('url')} ends in no name of a file; give it a name")
     return given
 
 
@@ -121,7 +125,8 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
 def advice(row: dict, entry: dict) -> str:
     """What the user can do about a missing file, and where it is to be had if it cannot be downloaded."""
     if "path" in entry:
-        return "; correct its path in the data set's row"
+        wanted = ", ".join(f"{key} in '{name}'" for key, name in row.get("columns", {}).items())
+        return f"; correct its path in the data set's row{wanted and f' (its columns: {wanted})'}"
     if "url" in entry:
         return "; put it there, or set data_dir: null to download it"
     return f"; put it there{had(row)}"
@@ -171,6 +176,8 @@ def download(
     the content is not `sha256`.
     """
     part = path.with_name(f"{path.name}.part")
+    if not sha256:  # nothing would tell that a part kept from before is of another version
+        part.unlink(missing_ok=True)
     reason = ""
     for attempt in range(attempts):
         try:
@@ -228,13 +235,3 @@ def save(answer: requests.Response, part: Path, start: int, *, name: str) -> Non
             show(file.tell())
     if total and part.stat().st_size < total:
         raise EOFError(f"it ended after {part.stat().st_size} of {total} bytes")
-
-
-def locked(lock: Path) -> dict[str, str]:
-    """Digests recorded at first downloads, by address."""
-    return files.read_json(lock) if Path(lock).is_file() else {}
-
-
-def record(lock: Path, url: str, digest: str) -> None:
-    """Add one digest to the lock file."""
-    files.write_json(lock, dict(sorted({**locked(lock), url: digest}.items())))

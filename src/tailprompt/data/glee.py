@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.columns import LABEL, PAIR, SPLIT, TEXT, are_texts
-from tailprompt.data.readers import PLACE, decoded, json_objects
-from tailprompt.data.readers import separated_lines as lines_of
+from tailprompt.data.contents import PLACE, decoded
+from tailprompt.data.readers import json_objects
+from tailprompt.data.separated import separated_lines as lines_of
 from tailprompt.errors import BadInput, few
 
 SEED = 1234

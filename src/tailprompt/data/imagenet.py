@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.listings import CONTENT, Listing, folders, images, rooted
+from tailprompt.data.folders import folders, images
+from tailprompt.data.listings import CONTENT, Listing, rooted
 from tailprompt.errors import BadInput, few
 from tailprompt.files import read_json, reading
 

@@ -6,22 +6,21 @@ are in id order: the source's own order, or otherwise that of `table.in_order`.
 
 from __future__ import annotations
 
-import os
 import pickle
 import tarfile
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import normpath
-from unicodedata import category
 
 import numpy as np
 import pandas as pd
 
 from tailprompt.data.columns import SPLITS
+from tailprompt.data.contents import PLACE, decoded
+from tailprompt.data.folders import check_splits, folders, images, skipped
+from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.readers import PLACE, decoded
 from tailprompt.errors import BadInput, few, known
 from tailprompt.files import reading
 
@@ -34,13 +33,14 @@ class Listing:
 
     table: id, label, content, and if known split, place and accepted (correct class ids). classes: names in
     id order, if the source states them. left_out: number of images that are not used. skipped: number of
-    other files in a user's folder, by ending.
+    other files in a user's folder, by ending. told: what a user should know of how labels were taken.
     """
 
     table: pd.DataFrame
     classes: list[str] | None = None
     left_out: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
 
 
 def cifar100(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
@@ -100,7 +100,8 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
     listed[CONTENT] = [root / name for name in listed["id"]]
     number = listed["label"].str.fullmatch(r"-?\d{1,9}")
     if not number.any():
-        return Listing(listed)
+        listed["label"], told = merged(listed["label"])
+        return Listing(listed, told=told + strays(listed))
     if not number.all():
         odd = listed[~number]
         wrong = few([f"{label} ({place})" for label, place in zip(odd["label"], odd[PLACE], strict=True)])
@@ -126,14 +127,28 @@ def called(listed: pd.DataFrame, numbers: list[str]) -> Listing:
     names = pd.DataFrame({"number": listed["label"], "name": parents}).drop_duplicates()
     alone = names["number"].is_unique and names["name"].is_unique
     if not alone or set(names["number"]) != set(numbers):
-        return Listing(listed, numbers)
+        return Listing(listed, numbers, told=strays(listed))
     return Listing(listed.assign(label=parents), list(names.set_index("number")["name"][numbers]))
 
 
+def strays(listed: pd.DataFrame) -> list[str]:
+    """A sentence about images whose folder holds another label, where folders are classes otherwise."""
+    parents = listed["id"].map(lambda name: Path(name).parent.name)
+    usual = listed["label"].groupby(parents).agg(lambda labels: labels.value_counts().index[0])
+    stray = listed["label"] != parents.map(usual)
+    if not 0 < stray.sum() <= len(listed) / 10 or not usual.is_unique:
+        return []
+    shown = few([f"{row.id} ({row.label})" for row in listed[stray].itertuples()], shown=3)
+    return [f"{stray.sum()} images have a label that others in their folder have not: {shown}"]
+
+
 def list_lines(path: Path) -> pd.DataFrame:
-    """Path, label and place of each line that is not blank; a path may contain blanks."""
+    """Path, label and place of each line that is not blank.
+
+    The last blank divides them, or the last tab, after which a label may have blanks.
+    """
     lines = [(n, line.strip()) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
-    fields = [(*line.rsplit(None, 1), f"{path.name}:{n}") for n, line in lines]
+    fields = [(*divided(line), f"{path.name}:{n}") for n, line in lines]
     short = [field[-1] for field in fields if len(field) != 3]
     if short or not fields:
         what = f"{len(short)} lines hold no path and label ({few(short)})" if short else "it has no lines"
@@ -141,9 +156,16 @@ def list_lines(path: Path) -> pd.DataFrame:
     return pd.DataFrame(fields, columns=["id", "label", PLACE])
 
 
+def divided(line: str) -> list[str]:
+    """A line at its last tab, or else at its last blank; a path may be Windows's."""
+    name, *label = line.rsplit("\t" if "\t" in line else None, 1)
+    return [name.strip().replace("\\", "/"), *(each.strip() for each in label)]
+
+
 def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
     """A folder for each class, with images anywhere below it; or train, val and test with such folders."""
     root = rooted(root, row)
+    check_splits(root)
     halves = {folder.name: folder for folder in folders(root) if folder.name.lower() in SPLITS}
     classes = [folder.name for folder in folders(root) if folder.name not in halves]
     if classes and len({SPLITS[name.lower()] for name in halves}) > 1:
@@ -156,20 +178,8 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
     else:
         parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
         listed = checked(pd.concat(parts, ignore_index=True), halves.values())
-    return Listing(listed, skipped=skipped(root, listed[CONTENT]))
-
-
-def skipped(root: Path, taken: Iterable[Path]) -> dict[str, int]:
-    """The number of files below a folder that are not `taken`, by ending; hidden files do not count."""
-    rest = {*files(root)} - {*taken}
-    endings = Counter(printable(file.suffix.lower()) or "no ending" for file in rest)
-    return dict(sorted(endings.items()))
-
-
-def others(skipped: dict[str, int]) -> str:
-    """A clause about skipped files by ending, or an empty string."""
-    endings = ", ".join(f"{ending} {number:,}" for ending, number in skipped.items())
-    return f"other files skipped: {endings}" if skipped else ""
+    listed["label"], told = merged(listed["label"])
+    return Listing(listed, skipped=skipped(root, listed[CONTENT]), told=told)
 
 
 def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
@@ -191,48 +201,6 @@ def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
     if not rows:
         raise BadInput(f"{folder}: no folder of images for each class is there")
     return pd.DataFrame(rows, columns=["id", "label", CONTENT])
-
-
-def folders(root: Path) -> list[Path]:
-    """The folders in a folder, sorted by name."""
-    return sorted(path for path in root.iterdir() if path.is_dir() and path.name[0] != ".")
-
-
-def images(folder: Path) -> list[Path]:
-    """The image files anywhere below a folder, sorted by path."""
-    return readable([file for file in files(folder) if file.suffix.lower() in ENDINGS])
-
-
-def files(folder: Path) -> list[Path]:
-    """The files anywhere below a folder, sorted by path: through links, but no hidden files or folders."""
-    found, seen = [], set()
-    for at, below, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(at)
-        below[:] = [] if real in seen else [name for name in below if name[0] != "."]  # links may form a loop
-        if real not in seen:
-            found += [Path(at, name) for name in names if name[0] != "."]
-        seen.add(real)
-    return sorted(found)
-
-
-def readable(found: list[Path]) -> list[Path]:
-    """The files themselves; raises BadInput for names that a table cannot hold or a message cannot show."""
-    if bad := [printable(str(file)) for file in found if unreadable(str(file))]:
-        raise BadInput(
-            f"{len(bad)} names of images have control characters, or bytes that are no UTF-8: "
-            f"{few(bad, shown=3)}; rename them"
-        )
-    return found
-
-
-def unreadable(name: str) -> bool:
-    """Whether a name has control characters, or bytes that are not UTF-8 (lone surrogates in Python)."""
-    return any(category(character) in ("Cc", "Cs") for character in name)
-
-
-def printable(name: str) -> str:
-    """A name as a message can show it."""
-    return repr(name) if unreadable(name) else name
 
 
 def rooted(root: Path | None, row: dict) -> Path:

@@ -12,12 +12,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from tailprompt.data import checks, listings, usual_forms
-from tailprompt.data.columns import CHOICES, are_texts, listed, offered, strings
+from tailprompt.data import checks, folders, usual_forms
+from tailprompt.data.columns import CHOICES, TEXT, are_texts, listed, offered, strings
+from tailprompt.data.contents import PLACE, WrongEncoding, kind_of
+from tailprompt.data.contents import decoded as decoded_text
+from tailprompt.data.labels import invisible
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.preflight import places
-from tailprompt.data.readers import PLACE, WrongEncoding, rows
+from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
 
@@ -66,16 +69,31 @@ def usual_form(
 ) -> tuple[pd.DataFrame, Columns] | None:
     """What `usual_forms.read` returns; a wrong encoding says how to state another."""
     try:
-        return usual_forms.read(file, columns, encoding, unit=unit)
+        return usual_forms.read(file, columns, encoding, unit=unit) or lines_of(
+            file, columns, encoding, unit=unit
+        )
     except WrongEncoding as error:
         raise BadInput(f"{error}, or {HINT}") from None
+
+
+def lines_of(
+    file: Path, columns: Columns, encoding: str, *, unit: str
+) -> tuple[pd.DataFrame, Columns] | None:
+    """Each line of a .txt as a text; None for another file, and where the first line names columns."""
+    if kind_of(file) != "txt" or columns != {TEXT: TEXT} or unit != "example":
+        return None
+    lines = decoded_text(file, encoding).split("\n")
+    if TEXT in lines[0].strip().split("\t"):
+        return None
+    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return pd.DataFrame({TEXT: lines, PLACE: [f"{file.name}:{n}" for n in range(1, len(lines) + 1)]}), columns
 
 
 def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
-        found = listings.images(file) if file.is_dir() else listings.readable([file])
-        skipped = listings.others(listings.skipped(file, found))
+        found = folders.images(file) if file.is_dir() else folders.readable([file])
+        skipped = folders.others(folders.skipped(file, found))
         if not found:
             raise BadInput(
                 f"{file}: no image is there; they end in {known(ENDINGS)}{skipped and f'; {skipped}'}"
@@ -103,28 +121,45 @@ def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
 
 
 def texts_of(table: pd.DataFrame, columns: Columns, path: Path, most: int) -> pd.DataFrame:
-    """What `encode_rows` reads. most: options that a row may have."""
+    """What `encode_rows` reads, of the rows that can be answered. most: options that a row may have."""
     texts = cells(table, columns, path)
-    checks.texts(texts, str(path), options=most)
+    texts = answerable(texts, path, most)
     if CHOICES in texts and (odd := checks.odd_options(texts)):
         print(f"{path}: {odd}", file=sys.stderr)
     return texts.assign(label=0, id=texts[PLACE])
 
 
+def answerable(texts: pd.DataFrame, path: Path, most: int) -> pd.DataFrame:
+    """The rows with all that a prediction needs; the others are told. Raises BadInput if none has it."""
+    lacking = {
+        f"an empty {key}": texts[key].map(invisible).astype(bool)
+        for key in texts.columns.difference([CHOICES, PLACE])
+    }
+    if CHOICES in texts:
+        lacking[f"not 2 to {most} choices"] = ~texts[CHOICES].map(len).between(2, most)
+    bad = pd.DataFrame(lacking).any(axis=1)
+    if bad.all():
+        checks.texts(texts, str(path), options=most)
+    for what, without in lacking.items():
+        if without.any():
+            where = few(list(texts[PLACE][without]))
+            print(f"{path}: {without.sum()} rows have {what} and are not answered ({where})", file=sys.stderr)
+    return texts[~bad]
+
+
 def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
     """Words, text, and the first character of each word in it; words that come as a list are so joined.
 
-    Raises BadInput for a row without words, and for an empty word, of which a tag would say nothing.
+    Raises BadInput for an empty word, of which a tag would say nothing.
     """
     given = table.get(columns["text"], pd.Series(index=table.index))
     is_list = given.map(are_texts)
-    odd = is_list & given.map(lambda words: not len(words) or not all(words) if are_texts(words) else False)
-    checks.refuse(
-        table, odd, f"'{path}': {{n}} rows have no words, or an empty one ({{places}}); leave them out"
-    )
+    odd = is_list & given.map(lambda words: len(words) > 0 and not all(words) if are_texts(words) else False)
+    checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
     plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
     texts = cells(plain if columns["text"] in table else table, columns, path)
-    checks.texts(texts, str(path))
+    texts = answerable(texts, path, 0)
+    given, is_list = given[texts.index], is_list[texts.index]
     split = [
         joined_words(list(cell)) if own else split_words(text)
         for cell, own, text in zip(given, is_list, texts["text"], strict=True)
@@ -145,10 +180,11 @@ def images_of(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Da
 
 
 @contextmanager
-def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[Path]:
-    """An array of the images' pixels beside `out`, as long as it is needed. how: side, fit and border.
+def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[tuple[pd.DataFrame, Path]]:
+    """The images that can be read, and an array of pixels beside `out`, as long as it is needed.
 
-    Raises BadInput with all files that are absent or broken.
+    how: side, fit, border and what else decoding was told. Files that are absent or broken are told; raises
+    BadInput if all are.
     """
     with TemporaryDirectory(prefix=".", dir=out.parent) as folder:
         array, side = Path(folder, "images.npy"), how["side"]
@@ -158,7 +194,10 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
         named_so = images.assign(id=places(images))
         absent = list(named_so["id"][[found is None for found in done]])
         wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []
-        if wrong := wrong + damaged(named_so, done):
+        good = np.array([isinstance(found, tuple) for found in done])
+        if (wrong := wrong + damaged(named_so, done)) and not good.any():
             raise BadInput(f"{file}: {'; '.join(wrong)}")
+        if wrong:
+            print(f"{file}: {'; '.join(wrong)}; they are not answered", file=sys.stderr)
         pixels.flush()
-        yield array
+        yield images[good], array

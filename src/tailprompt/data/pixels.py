@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.data import listings, pictures
+from tailprompt.data import folders, pictures
 from tailprompt.errors import BadInput, few
 from tailprompt.progress import shown
 
@@ -66,7 +66,7 @@ def damaged(table: pd.DataFrame, done: list) -> list[str]:
     """A clause about the images that cannot be decoded."""
     bad = [
         f"{name} ({' '.join(str(error).split())})"
-        for name, error in zip(map(listings.printable, table["id"]), done, strict=True)
+        for name, error in zip(map(folders.printable, table["id"]), done, strict=True)
         if isinstance(error, Exception)
     ]
     return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []

@@ -17,7 +17,7 @@ def places(row: dict, entry: dict, data_dir: str | Path | None) -> list[Path]:
     entry: of the row's `files`. In the user's folder a file is plain or .xz.
     """
     if "path" in entry:
-        return [Path(entry["path"])]
+        return [Path(entry["path"]).expanduser()]
     if not data_dir:
         return []
     place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tailprompt.data import archives
 from tailprompt.data.columns import CHOICES, ID, LABEL, LETTERS, PAIR, SPLIT, TEXT, are_texts
-from tailprompt.data.readers import PLACE, decoded, parsed
+from tailprompt.data.contents import PLACE, decoded
+from tailprompt.data.readers import parsed
 from tailprompt.errors import BadInput, few
 
 LEAF = re.compile(r"\((\d) ([^()]+)\)")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.checks import respelled
-from tailprompt.data.listings import CONTENT, Listing, printable
-from tailprompt.data.readers import PLACE
+from tailprompt.data.contents import PLACE
+from tailprompt.data.folders import printable
+from tailprompt.data.labels import difference, pairs, respelled
+from tailprompt.data.listings import CONTENT, Listing
 from tailprompt.errors import few
 
 
@@ -48,13 +49,14 @@ def misfits(listing: Listing, row: dict) -> list[str]:
         found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
     if rarer := respelled(table["label"]):
         found.append(
-            f"{len(rarer)} classes differ from another in blanks or case only: {few(rarer)}; "
+            f"{len(rarer)} classes differ from another in {difference(rarer)}: {few(pairs(rarer))}; "
             "spell each class in one way"
         )
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
     empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:
-        found.append(f"{len(empty)} classes have no training image: {few(empty)}")
+        hint = "; its labels begin at 1, and class ids go from 0" if empty == ["0"] else ""
+        found.append(f"{len(empty)} classes have no training image: {few(empty)}{hint}")
     number = table["label"].nunique() if "trained_on" in row else len(classes)
     if row.get("classes", number) != number:
         found.append(f"there are {number} classes where its row says classes: {row['classes']}")

@@ -1,36 +1,37 @@
-"""Rows of CSV, TSV, JSON Lines and Parquet files, plain or .xz, each with its place in the file."""
+"""Rows of CSV, TSV, JSON Lines, JSON and Parquet files, plain or packed, each with its place in the file."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import lzma
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, opened, plain
+from tailprompt.data.separated import found, named_once, read_separated
 from tailprompt.errors import BadInput, few, known, named
 from tailprompt.files import json_object, reading
 
-PLACE = "file:line"  # the column with the place of each row
-
-
-class WrongEncoding(BadInput):
-    """A file does not have the encoding that it is read with."""
+FORM = ("header", "quotes", "separator", "escape")  # what a row may say of CSV and TSV files
+SHEETS = {"xlsx", "xls", "ods", "numbers"}
 
 
 def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
     """All rows of a file, with the place `file:line` of each; the name of the file gives its format.
 
-    hint: how to state another encoding, for messages. form: header and quotes of CSV and TSV files.
+    hint: how to state another encoding, for messages. form: FORM of CSV and TSV files. What had to be found
+    out about the form stands in the table's `attrs`.
     """
-    kind = path.name.removesuffix(".xz").rpartition(".")[2].lower()
+    kind = kind_of(path)
+    if kind in SHEETS | {"zip", "tar"}:
+        how = "save its sheet as CSV (UTF-8)" if kind in SHEETS else "unpack it, and name the file in it"
+        raise BadInput(f"{path} is no table of text; {how}; known: {known(READERS)}, packed or not")
     read = named(READERS, kind, f"file format of {path},")
     try:
         table = read(path, encoding, **(form if kind in SEPARATORS else {}))
@@ -46,112 +47,17 @@ def header(path: Path) -> list[str]:
 
     Columns of JSON Lines are those of the first object. Raises BadInput where none can be read.
     """
-    read = named(HEADERS, path.suffix[1:].lower(), f"file format of {path},")
+    read = named(HEADERS, kind_of(path), f"file format of {path},")
     with reading(path):
         return read(path)
 
 
-def plain(path: Path) -> bytes:
-    """The bytes of a file, decompressed if its name ends in .xz."""
-    with opened(path) as file:
-        return file.read()
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file opened for reading bytes, decompressed if its name ends in .xz."""
-    try:
-        with (lzma.open if path.suffix == ".xz" else open)(path, "rb") as file:
-            yield file
-    except (lzma.LZMAError, EOFError) as error:
-        raise BadInput(f"{path} is damaged or cut short ({error})") from None
-
-
-def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
-    """The text of a file; raises WrongEncoding with the first byte that does not fit, and its line."""
-    data = plain(path)
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        wanted = encoding.removesuffix("-sig").upper()
-        raise WrongEncoding(
-            f"{path}: byte {error.start} (line {line}) is not {wanted}; save the file as {wanted}"
-        ) from None
-    except (LookupError, ValueError):
-        raise BadInput(
-            f"{path}: there is no encoding '{encoding}' for it; known are utf-8, gb18030, latin-1, ..."
-        ) from None
-
-
-def read_separated(
-    path: Path, encoding: str, separator: str, *, header: list[str] | None = None, quotes: bool = True
-) -> pd.DataFrame:
-    """Rows of a CSV or TSV file, whose first line is the header unless one is given.
-
-    quotes: whether double quotes enclose fields.
-    """
-    lines = separated_lines(path, encoding, separator, quotes=quotes)
-    if header:
-        lines = [(0, header), *lines]
-    if not lines:
-        raise BadInput(f"{path} is empty; it needs a header and rows")
-    header = lines[0][1]
-    named_once(header, path)
-    ragged = [number for number, fields in lines[1:] if len(fields) != len(header)]
-    if ragged:
-        raise BadInput(
-            f"{path}: {len(ragged)} rows do not have the header's {len(header)} fields "
-            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end"
-        )
-    table = pd.DataFrame([fields for _, fields in lines[1:]], columns=header, dtype=object)
-    return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in lines[1:]]})
-
-
-def named_once(header: list[str], path: Path) -> None:
-    """Raise BadInput if columns share a name, or several have none."""
-    repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
-    if repeated:
-        raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
-
-
-def separated_lines(
-    path: Path, encoding: str, separator: str, *, quotes: bool = True
-) -> list[tuple[int, list[str]]]:
-    """(line number, fields) of every line that is not blank."""
-    csv.field_size_limit(2**31 - 1)
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    text = io.StringIO(decoded(path, encoding), newline="").readlines()
-    form = {"delimiter": separator, "quoting": quoting}
-    reader = csv.reader(text, **form)
-    lines, start = [], 1
-    try:
-        for fields in reader:
-            if reader.line_num > start:
-                closed(text[start - 1 : reader.line_num], f"{path}: the row of line {start}", form)
-            if fields:
-                lines.append((start, fields))
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise BadInput(f"{path}: line {reader.line_num} cannot be read ({error})") from None
-    return lines
-
-
-def closed(lines: list[str], where: str, form: dict) -> None:
-    """Raise BadInput if a row of several lines is not properly quoted: a stray quote swallows other rows."""
-    try:
-        next(csv.reader(lines, strict=True, **form))
-    except csv.Error:
-        raise BadInput(
-            f"{where} has a field that begins with a double quote and takes in the next {len(lines) - 1} "
-            "lines; put quotes around the whole text and write its own twice, or, where all quotes of a data "
-            "set are of its texts, quotes: false in its row"
-        ) from None
-
-
 def read_json(path: Path, encoding: str) -> pd.DataFrame:
     """Objects of a JSON Lines file, or of a file that is one JSON list."""
-    objects = json_objects(path, encoding)
+    text = decoded(path, encoding)
+    if kind_of(path) == "json":  # an object of lists on a line of JSON Lines is a row
+        check_shape(text.lstrip(), path)
+    objects = objects_in(text, path)
     table = pd.DataFrame([value for _, value in objects], dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
 
@@ -160,7 +66,11 @@ def json_objects(
     path: Path, encoding: str = "utf-8-sig", *, keys: Set[str] = frozenset()
 ) -> list[tuple[int, dict]]:
     """(line or place in the list, object) for JSON Lines or a JSON list; each object must have `keys`."""
-    text = decoded(path, encoding)
+    return objects_in(decoded(path, encoding), path, keys)
+
+
+def objects_in(text: str, path: Path, keys: Set[str] = frozenset()) -> list[tuple[int, dict]]:
+    """(line or place in the list, object) of the text of a file."""
     if text.lstrip().startswith("["):
         objects = list(enumerate(parsed(text, path, 1), 1))
     else:
@@ -172,6 +82,34 @@ def json_objects(
         what = f"JSON objects with {known(keys)}" if keys else "JSON objects"
         raise BadInput(f"{path}: {len(wrong)} lines are not {what} (lines {few(wrong)})")
     return objects
+
+
+def check_shape(text: str, path: Path) -> None:
+    """Raise BadInput where a file begins with an object that is neither a row nor on one line."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text) if text.startswith("{") else (None, 0)
+    except (ValueError, RecursionError):
+        return
+    if value and (shape := shape_of(value, several="\n" in text[:end])):
+        raise BadInput(
+            f"{path} holds {shape}; save it as a list of objects, or an object on each line (with pandas: "
+            'to_json(path, orient="records", lines=True))'
+        )
+
+
+def shape_of(value: dict, *, several: bool) -> str | None:
+    """What an object is where it is no row. several: whether it takes several lines."""
+    held = list(value.values())
+    if key := next((key for key, v in value.items() if isinstance(v, list) and v and are_rows(v)), None):
+        return f"a list of rows under '{key}'"
+    if all(isinstance(each, list) for each in held) or all(isinstance(each, dict) for each in held):
+        return "an object of columns"
+    return "rows over several lines each" if several else None
+
+
+def are_rows(values: list) -> bool:
+    """Whether a list holds objects only."""
+    return all(isinstance(value, dict) for value in values)
 
 
 def parsed(text: str, path: Path, line: int):
@@ -195,37 +133,45 @@ def each_once(pairs: list[tuple]) -> dict:
 
 
 def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
-    """Rows of a Parquet file."""
+    """Rows of a Parquet file; what pandas kept as a named index is columns like others."""
     with reading(path):
         file = pq.ParquetFile(io.BytesIO(plain(path)))
         named_once(file.schema_arrow.names, path)
         arrow = file.read()
         arrow.validate(full=True)  # raises for text that is not UTF-8
         table = arrow.to_pandas()
+        if any(name is not None for name in table.index.names):
+            table = table.reset_index()
+        for field in arrow.schema:
+            if pa.types.is_decimal(field.type) and field.type.scale == 0:
+                table[field.name] = table[field.name].map(int, na_action="ignore").astype(object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 
-def first_fields(path: Path, separator: str) -> list[str]:
+def first_fields(path: Path, usual: str) -> list[str]:
     """The fields of the first row of a CSV or TSV file."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file, delimiter=separator), [])
+    with opened(path) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+        start = text.read(2**16)
+    return next(csv.reader(io.StringIO(start, newline=""), delimiter=found(start, usual, quotes=True)), [])
 
 
 def first_keys(path: Path) -> list[str]:
     """The keys of the first object of a JSON Lines file."""
-    with open(path, encoding="utf-8-sig") as file:
-        return list(json_object(file.readline(), path))
+    with opened(path) as file:
+        return list(json_object(file.readline().decode("utf-8-sig"), path))
 
 
-SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t"}
+SEPARATORS = {"csv": ",", "tsv": "\t", "txt": "\t", "tab": "\t"}
 READERS = {
-    **{kind: partial(read_separated, separator=mark) for kind, mark in SEPARATORS.items()},
+    **{kind: partial(read_separated, usual=mark) for kind, mark in SEPARATORS.items()},
     "json": read_json,
     "jsonl": read_json,
+    "ndjson": read_json,
     "parquet": read_parquet,
 }
 HEADERS = {
-    **{kind: partial(first_fields, separator=mark) for kind, mark in SEPARATORS.items()},
+    **{kind: partial(first_fields, usual=mark) for kind, mark in SEPARATORS.items()},
     "jsonl": first_keys,
+    "ndjson": first_keys,
     "parquet": lambda path: pq.read_schema(path).names,
 }

@@ -6,8 +6,8 @@ import pandas as pd
 
 from tailprompt.data import checks, tagged
 from tailprompt.data.columns import CHOICES, SET
+from tailprompt.data.folders import others
 from tailprompt.data.groups import groups
-from tailprompt.data.listings import others
 
 THRESHOLD, MANY, FEW = 0.65, 100, 20  # for a row that states none
 
@@ -26,11 +26,12 @@ def describe(
 
     more: what stage decode reports of images: left_out (a number), converted (numbers by mode) and skipped
     (numbers by ending); of joined sets met: how many training rows of each were left out, as dev or test of
-    another has them. For images, duplicates, shared and conflicts compare pixels.
+    another has them; read: sentences about how files and labels were taken. For images, duplicates, shared
+    and conflicts compare pixels.
     """
     by_split = {split: table[table["split"] == split] for split in ("train", "dev", "test")}
     counts = {split: per_class(part, len(classes)) for split, part in by_split.items()}
-    whole = content(table)
+    whole = pd.Series(pd.factorize(content(table))[0], index=table.index)  # a number is quick to compare
     keys = {split: whole[part.index] for split, part in by_split.items()}
     shot = {"many": row.get("many", MANY), "few": row.get("few", FEW), "shots": row.get("shots", "survey")}
     grouped = {"threshold": row.get("threshold", THRESHOLD), "head_source": row.get("head_source", "test")}
@@ -135,15 +136,15 @@ def mean_length(table: pd.DataFrame, language: str | None) -> float | None:
     if "text" not in table:
         return None
 
-    def length(texts):
-        return texts.str.len() if language == "zh" else texts.str.split().str.len()
+    def length(text: str) -> int:
+        return len(text) if language == "zh" else len(text.split())
 
     columns = ["text"]
     if "pair" in table and not all(
         pair in text for text, pair in zip(table["text"], table["pair"], strict=True)
     ):
         columns.append("pair")
-    return round(float(sum(length(table[column]).mean() for column in columns)), 1)
+    return round(sum(sum(map(length, table[column])) for column in columns) / max(1, len(table)), 1)
 
 
 def shared(first: pd.Series, second: pd.Series) -> int:
@@ -170,6 +171,7 @@ def sentence_of(report: dict) -> str:
         f"  absent      classes without examples: train {len(absent['train'])}, dev {len(absent['dev'])}, "
         f"test {len(absent['test'])}; with one in train: {len(report['singletons'])}",
     ]
+    lines += [f"  read        {note}" for note in report.get("read", [])]
     if odd := report.get("options"):
         lines.append(f"  options     {odd}")
     if "met" in report:

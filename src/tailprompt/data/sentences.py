@@ -15,7 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.columns import ID, SPLIT
-from tailprompt.data.readers import PLACE, decoded, json_objects
+from tailprompt.data.contents import PLACE, decoded, kind_of
+from tailprompt.data.readers import json_objects
 from tailprompt.errors import BadInput, few, known
 
 WORDS, TAGS, ENTITIES, TEXT, PREDICATE, PAIR = "words", "tags", "entities", "text", "predicate", "pair"
@@ -35,7 +36,7 @@ def load_tags(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """
     parts, columns = [], row.get("columns", {})
     for name, path in paths.items():
-        is_json = re.search(r"\.jsonl?$", path.name.removesuffix(".xz"), re.I)
+        is_json = kind_of(path) in ("json", "jsonl", "ndjson")
         encoding = row.get("encoding", "utf-8-sig")
         used = {key: at for key, at in columns.items() if key != SPLIT or name == "all"}
         found = (objects if is_json else lines)(path, encoding, used)

@@ -8,7 +8,7 @@ from math import sqrt
 from pathlib import Path
 
 from tailprompt.data.checks import refuse
-from tailprompt.data.readers import read_separated
+from tailprompt.data.separated import read_separated
 from tailprompt.errors import BadInput
 
 THRESHOLDS = (0.95, 0.5, 0.5, 0.5, 0.7)  # for terrible, bad, maybe, good, great, as released

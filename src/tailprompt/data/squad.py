@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.checks import invisible, refuse
+from tailprompt.data.checks import refuse
 from tailprompt.data.columns import ANSWERS, ID, LABEL, PAIR, SPLIT, STARTS, TEXT, TOGETHER
-from tailprompt.data.readers import PLACE, decoded, parsed
+from tailprompt.data.contents import PLACE, decoded
+from tailprompt.data.labels import invisible
+from tailprompt.data.readers import parsed
 from tailprompt.errors import BadInput
 
 CLASSES = ["answerable", "unanswerable"]

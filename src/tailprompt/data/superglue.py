@@ -24,7 +24,8 @@ from tailprompt.data.columns import (
     TEXT,
     TOGETHER,
 )
-from tailprompt.data.readers import PLACE, json_objects
+from tailprompt.data.contents import PLACE
+from tailprompt.data.readers import json_objects
 from tailprompt.errors import BadInput
 
 HIGHLIGHT, PLACEHOLDER = "@highlight\n", "@placeholder"  # of ReCoRD

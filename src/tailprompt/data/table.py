@@ -40,10 +40,12 @@ from tailprompt.data.columns import (
     load_table,
     split_word,
 )
+from tailprompt.data.contents import NOTES, PLACE, noted
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
+from tailprompt.data.labels import merged
 from tailprompt.data.ppt import load_c3, load_race, load_trees
-from tailprompt.data.readers import PLACE, read_separated
 from tailprompt.data.sentences import ENTITIES, load_roles, load_tags
+from tailprompt.data.separated import read_separated
 from tailprompt.data.splits import cut, stratified, together
 from tailprompt.data.squad import CLASSES as KINDS
 from tailprompt.data.squad import load_squad
@@ -75,9 +77,14 @@ def load(
     table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
     if ENTITIES in table:
         return sentences(table, row, learned)
+    notes = table.attrs.get(NOTES, [])
     checks.types(table, name)
+    stated = [*read_words(words)["label"]] if words else []
+    table["label"], told = merged(table["label"], [*stated, *row.get("only", ()), *row.get("left_out", ())])
     table = chosen(table, row)
     checks.texts(table, name)
+    if not words and CHOICES not in table and STARTS not in table:
+        checks.spellings(table, name)  # before a class of one such row would be what is told
     table = divided(numbered(table), row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
         pieces(row[key], paired="pair" in table, where=f"'{name}': {key}")
@@ -90,9 +97,8 @@ def load(
     elif STARTS in table:
         classes, source = KINDS[: 1 + row.get("unanswerable", False)], "unanswerable in its row"
     else:
-        checks.spellings(table, name)
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
-    return finished(table, row, classes, source), classes
+    return noted(finished(table, row, classes, source), [*notes, *told]), classes
 
 
 def sentences(table: pd.DataFrame, row: dict, learned: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tailprompt.data import checks
+from tailprompt.data import checks, labels
 from tailprompt.data.sentences import ENTITIES, PAIR, WORDS
 from tailprompt.errors import BadInput, known
 
@@ -46,8 +46,8 @@ def types_of(table: pd.DataFrame, row: dict, learned: Sequence[str] = ()) -> lis
         if not frequency(table[table["split"] == split]):
             raise BadInput(f"'{name}': no word of {split} is in an entity; tags other than O mark them")
     every = frequency(table)
-    if rarer := checks.respelled(pd.Series([kind for *_, kind in table[ENTITIES].explode().dropna()])):
-        raise BadInput(f"'{name}': the types {known(rarer)} differ from others in blanks or case only")
+    if rarer := labels.respelled(pd.Series([kind for *_, kind in table[ENTITIES].explode().dropna()])):
+        raise BadInput(f"'{name}': the types {known(rarer)} differ from others in {labels.difference(rarer)}")
     unseen = set(every) - set(found) - set(learned)
     if not row.get("absent_classes"):
         there = table[ENTITIES].map(lambda entities: any(kind in unseen for *_, kind in entities))

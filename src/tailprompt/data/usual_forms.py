@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.columns import PAIR, TEXT
-from tailprompt.data.readers import HEADERS, PLACE, READERS, decoded
+from tailprompt.data.contents import PLACE, decoded, kind_of
+from tailprompt.data.readers import HEADERS, READERS
 from tailprompt.data.sentences import PREDICATE, WORDS, refuse, sentences
 from tailprompt.data.squad import without_answers
 from tailprompt.errors import BadInput, known
@@ -25,7 +26,7 @@ def read(
     the one with words, or, for roles, lines `verb words ||| tags`. One that reads passages takes SQuAD's
     JSON. Raises BadInput for --text or --pair where the form leaves no choice.
     """
-    kind = file.name.removesuffix(".xz").rpartition(".")[2].lower() if "." in file.name else ""
+    kind = kind_of(file)
     if unit == "token" and not has_header(file, kind, columns):
         if PAIR in columns:
             check_default(file, columns)

@@ -21,7 +21,7 @@ from tailprompt.errors import BadInput, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 from tailprompt.inputs.texts import Examples
-from tailprompt.inputs.tokens import Ragged, repeated, spans, tokenize, tokenized
+from tailprompt.inputs.tokens import Ragged, gathered, repeated, tokenize, tokenized
 from tailprompt.model.limits import check_length
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     """Rows of one layout, end to end. rows: their numbers. truncated: how many had a text cut."""
 
     rows: Int[np.ndarray, " rows"]
-    tokens: Int[np.ndarray, " total"]
+    tokens: Int[np.ndarray, " total"]  # in 32 bits, and segments in 8, as a million rows have many
     segments: Int[np.ndarray, " total"]
     lengths: Int[np.ndarray, " rows"]
     position: Int[np.ndarray, " rows"]
@@ -139,8 +139,8 @@ def build(layout: Layout, texts: dict[str, Ragged], rows: Int[np.ndarray, " rows
     flat = np.concatenate([piece.flat for piece in pieces])
     return Part(
         rows=rows,
-        tokens=flat[spans(starts.ravel(), lengths.ravel())].astype(np.int64),
-        segments=np.tile(layout.segments, len(rows)).repeat(lengths.ravel()),
+        tokens=gathered(flat, starts.ravel(), lengths.ravel()).astype(np.int32),
+        segments=np.tile(np.array(layout.segments, np.int8), len(rows)).repeat(lengths.ravel()),
         lengths=lengths.sum(1),
         position=lengths[:, : layout.read].sum(1),
         truncated=len(long),
@@ -165,15 +165,17 @@ def pack(
     parts: list[Part], labels: Int[np.ndarray, "rows *labels"], names: Sequence[str], pad: int, most: int
 ) -> Examples:
     """The rows of all parts as examples, in the order of labels and names."""
-    order = np.argsort(np.concatenate([part.rows for part in parts]))
+    order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     tokens, segments, lengths, position = (
-        np.concatenate([getattr(part, key) for part in parts])
+        np.concatenate([getattr(part, key) for part in parts]) if len(parts) > 1 else getattr(parts[0], key)
         for key in ("tokens", "segments", "lengths", "position")
     )
-    places = spans((lengths.cumsum() - lengths)[order], lengths[order])
+    if len(parts) > 1:
+        starts = lengths.cumsum() - lengths
+        tokens, segments = (gathered(flat, starts[order], lengths[order]) for flat in (tokens, segments))
     return Examples(
-        tokens=torch.from_numpy(tokens[places]),
-        segments=torch.from_numpy(segments[places]),
+        tokens=torch.from_numpy(tokens),
+        segments=torch.from_numpy(segments),
         starts=torch.from_numpy(np.cumsum([0, *lengths[order]])),
         lengths=torch.from_numpy(lengths[order]),
         position=torch.from_numpy(position[order]),

@@ -20,10 +20,11 @@ from tailprompt.inputs.passages import encode_questions
 from tailprompt.inputs.texts import Examples
 from tailprompt.inputs.tokens import tokenize
 from tailprompt.inputs.words import encode_sentences
+from tailprompt.inputs.written import Written, written
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.limits import places
 
-Split = Examples | Images | Features
+Split = Examples | Images | Features | Written
 GROUPED = ("group", "option", "answers")  # columns by which tasks score a question's options together
 
 
@@ -37,7 +38,7 @@ def examples_of(
     device: torch.device,
     training: bool,
     kept: Path | None = None,
-) -> Examples | Images:
+) -> Split:
     """A split on the device: texts as token ids (of which `kept` holds some), images as views of `pixels`."""
     if backbone.reads == "image":
         return view_rows(part, backbone, run, pixels, training=training).to(device)
@@ -51,7 +52,7 @@ def encode_rows(
     *,
     words: dict[str, str] | None = None,
     kept: Path | None = None,
-) -> Examples:
+) -> Examples | Written:
     """The rows of a table (id, text, label, perhaps pair or choices; or id, words, tags) as token ids.
 
     words: each class's word, which formatted rows may show as options. kept: folder of texts' token ids.
@@ -65,10 +66,12 @@ def encode_rows(
 
 def encoded(
     table: pd.DataFrame, backbone: Backbone, run: Run, *, words: dict[str, str] | None, kept: Path | None
-) -> Examples:
+) -> Examples | Written:
     """The rows of a table in the form of the run's input."""
     told, tuner = run.input, run.tuner
     limits = {"positions": backbone.positions, "prompt_length": places(tuner), "kept": kept}
+    if told.name == "tfidf":
+        return written(table)
     if "words" in table:
         return encode_sentences(table, backbone.tokenizer, max_length=told.max_length, **limits)
     if told.name == "windows":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -32,6 +33,11 @@ class Features:
     def held(self) -> bool:
         """Whether batches are made of what the device holds."""
         return True
+
+    def numpy(self) -> Float[np.ndarray, "examples width"]:
+        """The vectors for scikit-learn, the mean over views."""
+        vectors = self.vectors if self.vectors.ndim == 2 else self.vectors.mean(1)
+        return vectors.cpu().numpy()
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """Nothing: vectors are in memory, so there is nothing to read ahead."""

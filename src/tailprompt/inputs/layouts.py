@@ -131,4 +131,9 @@ def spoken(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
     return [ids[1:] if ids[:1] == [space] and len(ids) > 1 else ids for ids in every]
 
 
-LAYOUTS: dict[str, Callable[..., Layout]] = {"plain": plain, "prompted": prompted, "formatted": formatted}
+LAYOUTS: dict[str, Callable[..., Layout]] = {
+    "plain": plain,
+    "pooled": plain,
+    "prompted": prompted,
+    "formatted": formatted,
+}

@@ -81,8 +81,8 @@ class Examples:
         mask = place < self.starts[each + 1][:, None]
         flat = torch.where(mask, place, 0)
         inputs = {
-            "input_ids": torch.where(mask, self.tokens[flat], self.pad),
-            "token_type_ids": torch.where(mask, self.segments[flat], 0),
+            "input_ids": torch.where(mask, self.tokens[flat].long(), self.pad),
+            "token_type_ids": torch.where(mask, self.segments[flat].long(), 0),
             "attention_mask": mask.long(),
             "position": self.position[each],
         }

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+BLOCK = 2**16  # sequences whose indices are in memory at once
+CHUNK = 4096  # texts whose ids are lists at once, each of which takes far more than an id of an array
 NEVER = "\uffff"  # no character, so that no text has it
 
 
@@ -51,7 +53,20 @@ def spans(
     starts: Int[np.ndarray, " sequences"], lengths: Int[np.ndarray, " sequences"]
 ) -> Int[np.ndarray, " total"]:
     """The indices start, start + 1, ... of each sequence, one sequence after the other."""
-    return np.repeat(starts - (lengths.cumsum() - lengths), lengths) + np.arange(lengths.sum())
+    found = np.repeat(starts - (lengths.cumsum() - lengths), lengths)
+    found += np.arange(len(found))
+    return found
+
+
+def gathered(flat: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The items of `flat` in each sequence, end to end; indices are made of some sequences at a time."""
+    out, at = np.empty(lengths.sum(), flat.dtype), 0
+    for first in range(0, len(starts), BLOCK):
+        block = slice(first, first + BLOCK)
+        part = flat[spans(starts[block], lengths[block])]
+        out[at : at + len(part)] = part
+        at += len(part)
+    return out
 
 
 def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: Path | None = None) -> Ragged:
@@ -67,12 +82,21 @@ def tokenized(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], folder: 
     path = folder / f"{digest(tokenizer, texts)}.ids" if folder and len(texts) and tokenizer.is_fast else None
     held = path and read(path)
     if held is None:
-        made = tokenize(tokenizer, texts)
-        held = np.fromiter(chain(map(len, made), chain.from_iterable(made)), np.uint32)
+        held = numbers(tokenizer, texts)
         if path:
             write(path, held)
     lengths = held[: len(texts)].astype(np.int64)
     return Ragged(held[len(texts) :], lengths.cumsum() - lengths, lengths)
+
+
+def numbers(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> UInt32[np.ndarray, " numbers"]:
+    """The number of ids of each text, then all ids. Lists of ids are held of a few texts at a time."""
+    lengths, ids = [], []
+    for start in range(0, len(texts), CHUNK):
+        made = tokenize(tokenizer, texts[start : start + CHUNK])
+        lengths.append(np.fromiter(map(len, made), np.uint32, len(made)))
+        ids.append(np.fromiter(chain.from_iterable(made), np.uint32))
+    return np.concatenate([np.zeros(0, np.uint32), *lengths, *ids])
 
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
@@ -120,9 +144,11 @@ def digest(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> str:
         " ".join(version(name) for name in ("tokenizers", "transformers")).encode(),
         tokenizer.backend_tokenizer.to_str().encode(),
         np.array([len(text) for text in texts], np.int64).tobytes(),
-        "".join(texts).encode(),
     ]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
+    whole = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
+    for text in texts:
+        whole.update(text.encode())
+    return whole.hexdigest()[:32]
 
 
 def write(path: Path, held: UInt32[np.ndarray, " numbers"]) -> None:

@@ -79,9 +79,8 @@ class Backbone:
     def attention(self) -> Attention:
         """Of a T5, its encoder's."""
         config = self.body.config
-        heads = config.num_attention_heads
-        size = getattr(config, "head_dim", None) or config.hidden_size // heads
-        return Attention(config.num_hidden_layers, heads, size)
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return Attention(config.num_hidden_layers, config.num_attention_heads, size)
 
     @property
     def first_position(self) -> int:
@@ -130,10 +129,9 @@ def bert(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
 
 def roberta(model: nn.Module) -> tuple[nn.Module, nn.Sequential, nn.Linear, int]:
     """The same of a RobertaForMaskedLM, whose first positions are taken by padding."""
-    head = model.lm_head
-    transform = nn.Sequential(head.dense, nn.GELU(), head.layer_norm)
+    transform = nn.Sequential(model.lm_head.dense, nn.GELU(), model.lm_head.layer_norm)
     usable = model.config.max_position_embeddings - model.config.pad_token_id - 1
-    return model.roberta, transform, head.decoder, usable
+    return model.roberta, transform, model.lm_head.decoder, usable
 
 
 def load(row: dict, device: torch.device = CPU, *, learns: bool = False):
@@ -253,8 +251,7 @@ def vit(row: dict, where: str, pinned: dict) -> VisionBackbone:
     from timm.data import resolve_model_data_config
 
     disable_progress_bars()
-    revision = f"@{pinned['revision']}" if pinned else ""
-    place = f"{'hf-hub' if pinned else 'local-dir'}:{where}{revision}"
+    place = f"hf-hub:{where}@{pinned['revision']}" if pinned else f"local-dir:{where}"
     resized = {"img_size": row["size"]} if "size" in row else {}
     model = timm.create_model(place, pretrained=True, **resized)  # with its classifier: no tensor may lack
     if type(model) is not timm.models.VisionTransformer:
@@ -291,6 +288,9 @@ def other_family(where: str, found: str, row: dict) -> BadInput:
 
 
 FAMILIES = {
+    "tfidf": lambda *_: Backbone(
+        nn.Module(), nn.Sequential(), nn.Linear(1, 1), None, 0, inf, 0, speaks=False
+    ),
     "bert": partial(masked, take_apart=bert),
     "roberta": partial(masked, take_apart=roberta),
     "deberta": deberta,

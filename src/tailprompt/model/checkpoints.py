@@ -15,16 +15,27 @@ if TYPE_CHECKING:
 
 
 def source(row: dict) -> tuple[str, dict]:
-    """The folder or hub id, and the pinned revision, for `from_pretrained`.
+    """The folder or hub id, and the pinned revision, for `from_pretrained`; TF-IDF has neither.
 
     Raises BadInput if the row names neither, or a file is missing from the folder.
     """
+    if row.get("family") == "tfidf":
+        return "", {}
     if "path" not in row and not {"hub", "revision"} <= set(row):
         raise BadInput("a backbone's row needs path, or hub and revision")
     if "path" in row:
         check_complete(row)
         return row["path"], {}
     return row["hub"], {"revision": row["revision"]}
+
+
+def check_pinned(row: dict) -> None:
+    """Raise BadInput for a revision that moves: two jobs could read two versions of the weights."""
+    if row.get("revision") == "main":
+        raise BadInput(
+            f"{row['hub']} at revision main is no fixed version, and neither the hub nor the cache here said "
+            "which commit it is; run snakemake on a machine with network, or set a commit in its row"
+        )
 
 
 def unavailable(row: dict, error: Exception) -> BadInput:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
 from tailprompt.model import limits
@@ -18,6 +20,7 @@ from tailprompt.model.backbones import ENDING, Backbone, VisionBackbone, sentine
 from tailprompt.model.bodies import Read
 from tailprompt.model.heads import HEADS, scale_by_norm
 from tailprompt.model.joined import JoinedHeads
+from tailprompt.model.terms import Terms
 from tailprompt.model.tuners.deep import group_prompts, prompts, prompts_shallow
 from tailprompt.model.tuners.lora import lora
 from tailprompt.model.tuners.prefix import prefix
@@ -36,7 +39,8 @@ class Model(nn.Module):
     over views. A batch of joined sets has the number of its set, `set`. sentinels: the ids of a T5's
     sentinels before the answer, and perhaps after it, whose losses are added in training. unit: what the
     outputs are of (`tasks.task.Task`); if they are of tokens, the head reads the states `[batch, tokens,
-    width]`. The head computes in float32, whatever the body computes in.
+    width]`. pooled: `components.inputs.Pooled` where the head reads the mean over tokens. The head computes
+    in float32, whatever the body computes in.
     """
 
     exact = ("head",)
@@ -50,10 +54,11 @@ class Model(nn.Module):
         eta_bias: bool = False,
         sentinels: tuple[int, ...] = (),
         unit: str = "example",
+        pooled=None,
     ):
         super().__init__()
         self.body, self.head, self.eta, self.eta_bias = body, head, eta, eta_bias
-        self.sentinels, self.unit = sentinels, unit
+        self.sentinels, self.unit, self.pooled = sentinels, unit, pooled
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
         """Logits `[batch, classes]`, or of each token `[batch, tokens, outputs]`.
@@ -99,9 +104,18 @@ class Model(nn.Module):
             return Read(batch["vector"])
         pixels = batch.get("pixels")
         if pixels is None or pixels.ndim == 4:
-            return self.body(batch)
+            read = self.body(batch)
+            return read if self.pooled is None else Read(self.mean(read.states, batch["attention_mask"]))
         vectors = self.body({"pixels": pixels.flatten(0, 1)}).vector
         return Read(vectors.unflatten(0, pixels.shape[:2]))
+
+    def mean(
+        self, states: Float[Tensor, "batch tokens width"], mask: Int[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch width"]:
+        """The mean over tokens that are no padding, perhaps of length 1 (Reimers and Gurevych 2019)."""
+        there = mask[..., None].float()
+        mean = (states.float() * there).sum(1) / there.sum(1)
+        return F.normalize(mean, dim=-1) if self.pooled.unit_length else mean
 
     def scaled(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch classes"]:
         """Logits; in evaluation divided by weight norms to the power `eta` (GLEE's eta-norm)."""
@@ -149,7 +163,11 @@ def compose(
         raise BadInput(f"head: {run.head.name} predicts a class of a text; those of tokens take predictor")
     if backbone.reads == "image":
         limits.check(run.tuner, starts=run.start is not None, depth=backbone.depth, size=backbone.size)
-    body = TUNERS[run.tuner.name](backbone, run.tuner, words=words, texts=texts)
+    if run.input.name == "tfidf":
+        body = Terms(**values(run.input))
+    else:
+        tuner = limits.sized(run.tuner, classes=len(words), depth=getattr(backbone, "depth", 0))
+        body = TUNERS[run.tuner.name](backbone, tuner, words=words, texts=texts)
     made = HEADS[run.head.name]
     if sets:
         heads = [made(backbone, run.head, [words[output] for output in own]) for own in sets]
@@ -158,7 +176,15 @@ def compose(
         head = made(backbone, run.head, words)
     if run.head.name == "verbalizer" and run.tuner.name in ("soft_prompt", "prefix", "lora"):
         head.requires_grad_(False)
-    return Model(body, head, eta=run.eta, eta_bias=run.eta_bias, sentinels=spoken(backbone, run), unit=unit)
+    return Model(
+        body,
+        head,
+        eta=run.eta,
+        eta_bias=run.eta_bias,
+        sentinels=spoken(backbone, run),
+        unit=unit,
+        pooled=run.input if run.input.name == "pooled" else None,
+    )
 
 
 def spoken(backbone: Backbone | VisionBackbone, run: Run) -> tuple[int, ...]:

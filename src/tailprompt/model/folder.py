@@ -15,15 +15,16 @@ TYPES = {  # model_type in a config.json, by family: those whose layers have the
     "deberta-v2": ("deberta-v2",),
     "vit": (None,),  # timm's, which has an architecture instead
 }
+WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"  # of the weights, in one file or several
 FILES = [
     "config.json",
-    "model.safetensors",
+    WHOLE,
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.txt",
     "merges.txt",
     "spiece.model",
-    "model.safetensors.index.json",
+    INDEX,
     "model-*.safetensors",
     "pytorch_model*.bin",
     "pytorch_model.bin.index.json",
@@ -41,10 +42,29 @@ def files_in(folder: Path, family: str = "") -> list[Path]:
     return sorted(file for name in names_of(family) for file in folder.glob(name) if file.is_file())
 
 
+def weights_in(folder: Path) -> list[Path]:
+    """The files that hold the weights in a folder: those that an index names, or else model.safetensors.
+
+    Raises BadInput, with its name, for one that is missing.
+    """
+    index = folder / INDEX
+    named = {WHOLE}
+    if index.is_file() and not (folder / WHOLE).is_file():
+        named = {*read_json(index, "weight_map")["weight_map"].values()}
+    files = [folder / name for name in sorted(named)]
+    if absent := [file.name for file in files if not file.is_file()]:
+        raise BadInput(f"backbone folder {folder}: {known(absent)} not found; bring the files of its weights")
+    return files
+
+
 def check_complete(row: dict, root: Path = Path(".")) -> None:
     """Raise BadInput if a file is missing from the folder of a backbone's row."""
     needed = FILES[: 2 if row["family"] == "vit" else 3]
-    missing = [file for file in needed if not (root / row["path"] / file).is_file()]
+    folder = root / row["path"]
+    missing = [file for file in needed if not (folder / file).is_file()]
+    if WHOLE in missing and (folder / INDEX).is_file() and row["family"] != "vit":
+        missing.remove(WHOLE)
+        weights_in(folder)
     if missing:
         needs = ", ".join(needed)
         raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")

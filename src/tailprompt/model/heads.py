@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from tailprompt.errors import BadInput, named
 from tailprompt.model.backbones import Backbone, VisionBackbone
+from tailprompt.model.fitted import FITTED
 
 Hidden = Float[Tensor, "*batch width"]
 Logits = Float[Tensor, "*batch classes"]
@@ -247,4 +248,4 @@ def check_speaks(backbone: Backbone, what: str) -> None:
 
 ACTIVATIONS = {"tanh": nn.Tanh(), "relu": nn.ReLU(), "gelu": nn.GELU()}
 NORMS = {"none": no_norm, "fresh": fresh_norm, "pretrained": pretrained_norm}
-HEADS = {"linear": linear, "predictor": predictor, "pooler": pooler, "verbalizer": verbalizer}
+HEADS = {"linear": linear, "predictor": predictor, "pooler": pooler, "verbalizer": verbalizer, **FITTED}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import floor, log2
+
 from tailprompt.errors import BadInput
 
 RELATIVE = ("t5", "deberta", "deberta-v2")  # families whose layers know how far tokens are apart, not where
@@ -96,6 +99,14 @@ def check(tuner, *, starts: bool, depth: int | None = None, size: int | None = N
         layers_of(tuner.layers, depth)
     if tuner.name == "group_prompts":
         check_groups(tuner, starts, depth)
+
+
+def sized(tuner, *, classes: int, depth: int):
+    """The settings of a tuner with the width of its adapters as a number: LIFT's code takes a power of 2."""
+    if getattr(tuner, "beside", None) is None or tuner.beside.adapter != "by_classes":
+        return tuner
+    width = 2 ** max(0, floor(log2(classes / (2 * depth))))
+    return replace(tuner, beside=replace(tuner.beside, adapter=width))
 
 
 def check_groups(tuner, starts: bool, depth: int | None) -> None:

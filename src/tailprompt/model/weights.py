@@ -44,7 +44,8 @@ def held(model: Model, *, tuned: bool = False) -> set[str]:
     named = parameters(model)
     added = {name for name in named if name.startswith("body.") and not name.startswith(NETWORK)}
     network = {name for name in named if name.startswith(NETWORK)} if tuned else set()
-    return {name for name, value in named.items() if value.requires_grad} | added | network
+    fitted = {f"{HEAD}{name}" for name, _ in model.head.named_parameters() if hasattr(model.head, "sized")}
+    return {name for name, value in named.items() if value.requires_grad} | added | network | fitted
 
 
 def parameters(model: Model) -> dict[str, Tensor]:
@@ -71,7 +72,8 @@ def need_not_hold(model: Model, *, tuned: bool) -> set[str]:
 
 def learns_whole(model: Model) -> bool:
     """Whether every parameter of the network learns."""
-    return all(value.requires_grad for value in model.body.pretrained.parameters())
+    network = [*model.body.pretrained.parameters()]
+    return bool(network) and all(value.requires_grad for value in network)
 
 
 def file_of(run: Path) -> Path:
@@ -110,6 +112,7 @@ def load_trained(
     weights.pop("class_vectors", None)
     if getattr(model.body, "prefix", None) is not None:
         model.body.prefix.fold()  # it goes on from keys and values
+    make_room(model, weights)
     needed = held(model, tuned=tuned)
     if not head:
         weights = {name: value for name, value in weights.items() if not name.startswith(HEAD)}
@@ -124,6 +127,15 @@ def load_trained(
     if absent or any(shapes.get(name) != value.shape for name, value in weights.items()):
         raise BadInput(f"{path} is of another model: another backbone, head or number of classes")
     model.load_state_dict(weights, strict=False)
+
+
+def make_room(model: Model, weights: dict[str, Tensor]) -> None:
+    """Give what was fitted the size that it has in these weights, which is that of its training examples."""
+    for place, module in model.named_children():
+        for name in getattr(module, "sized", ()):
+            if (value := weights.get(f"{place}.{name}")) is not None:
+                own = getattr(module, name)
+                own.data = own.new_empty(value.shape)
 
 
 def check_digest(run: Path, path: Path) -> None:

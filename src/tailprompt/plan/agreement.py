@@ -18,6 +18,7 @@ from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
+FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run, and its digests
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
@@ -30,7 +31,7 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or differing(record, wanted):
         return False
-    return same_rows(record, report_file(results, point.dataset)) and same_start(record, results, wanted)
+    return same_rows(record, report_file(results, point.dataset)) and same_start(record, folder, wanted)
 
 
 def complete(folder: Path) -> bool:
@@ -51,14 +52,25 @@ def reported(report: Path, _time: int) -> str | None:
     return (tolerant(report) or {}).get("sha256")
 
 
-def same_start(record: dict, results: Path, wanted: dict) -> bool:
-    """Whether a run began from the weights that its start has now, here or in a bundle; True without one."""
+def same_start(record: dict, folder: Path, wanted: dict) -> bool:
+    """Whether the run in `folder` began from the weights that its start has now; True without a start.
+
+    The start is here or in a bundle. If it is in neither, a run that a bundle brought stands, as weights do
+    not travel: what its start was asked stands in its run.json.
+    """
     start = (wanted.get("start") or {}).get("run")
     if start is None:
         return True
+    results = results_of(folder)
     folders = [root / "runs" / start for root in (results, results / BUNDLED)]
-    present = [(tolerant(folder / "run.json") or {}).get("weights_sha256") for folder in folders]
-    return record.get("start_sha256") in [digest for digest in present if digest]
+    present = [(tolerant(each / "run.json") or {}).get("weights_sha256") for each in folders]
+    digests = [digest for digest in present if digest]
+    return record.get("start_sha256") in digests or brought(folder) and not digests
+
+
+def came_alone(results: Path, point: Point, start: Point) -> bool:
+    """Whether a bundle brought a run, and the run that it begins from is neither here nor in a bundle."""
+    return brought(run_folder(results, point)) and not (run_folder(results, start) / "run.json").is_file()
 
 
 def differing(record: dict, wanted: dict) -> list[str]:
@@ -85,13 +97,23 @@ def holds(has: list | bool | None, wanted: list | bool) -> bool:
 def check_intact(folder: Path, record: dict) -> None:
     """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
 
-    Runs of older versions have no such digests, and a bundle holds predictions in another form.
+    The digest of run.json itself is with what is kept of the run. Runs of older versions have no such
+    digests, and a bundle holds predictions in another form.
     """
-    digests = {} if brought(folder) else record.get("files", {})
+    kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
+    own = {"run.json": kept} if kept else {}
+    digests = {} if brought(folder) else {**record.get("files", {}), **own}
     for name, digest in digests.items():
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
             raise BadInput(damaged(file, folder))
+
+
+def check_weights(folder: Path) -> None:
+    """Raise BadInput if the weights of a run are not those that its run.json has the digest of."""
+    file, digest = folder / "weights.safetensors", read_json(folder / "run.json").get("weights_sha256")
+    if digest and file.is_file() and sha256_at(file, file.stat().st_mtime_ns) != digest:
+        raise BadInput(damaged(file, folder))
 
 
 def damaged(file: Path, folder: Path) -> str:
@@ -145,7 +167,7 @@ def check(folder: Path, record: dict) -> None:
                 f"{folder} is not what {file} asks (it differs in {', '.join(wrong)}); run snakemake again, "
                 "which trains it anew"
             )
-        if not same_start(record, results_of(folder), wanted):
+        if not same_start(record, folder, wanted):
             raise BadInput(
                 f"{folder} began from {wanted['start']['run']}, which has other weights now; run snakemake "
                 "again, which trains it anew"

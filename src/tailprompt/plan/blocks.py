@@ -6,22 +6,31 @@ It needs the standard library only.
 from __future__ import annotations
 
 from tailprompt.errors import BadInput, named
-from tailprompt.plan.points import Point, parse, vary
+from tailprompt.plan.grids import check_search, each_tried, unsearched
+from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import backbone_of, dataset_row, parts_of
 from tailprompt.plan.starts import starts_of
 
-FILLED_IN = ("sets", "methods", "claims", "backbones", "refused")  # keys that an expanded block has no more
+FILLED_IN = (
+    "sets",
+    "only",
+    "methods",
+    "claims",
+    "backbones",
+    "refused",
+)  # keys that an expanded block has no more
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
+OF_A_PAPER = {"others", "reported"}  # keys of a paper that its tables and figures are told
 
 
 def expand(config: dict, spec: dict) -> dict:
     """The block of a table or figure with every choice of the scale filled in, as one JSON value.
 
     Adds `datasets` (a few keys of each row), `methods` (name and title), `seeds`, `scale` and `runs` (data
-    set, method, name of the run's method, and backbone).
+    set, method, name of the run's method, and backbone). `original` becomes the block under that protocol.
     """
     protocol = named(config["protocols"], spec["protocol"], "protocol")
-    seeds = [spec["seed"]] if "seed" in spec else protocol["seeds"]
+    seeds = spec.get("seeds") or ([spec["seed"]] if "seed" in spec else protocol["seeds"])
     claims = claims_of(config, spec)
     cells = cells_of(config, spec, claims)
     datasets = unique(dataset for dataset, *_ in cells) if "claims" in spec else datasets_of(config, spec)
@@ -29,11 +38,11 @@ def expand(config: dict, spec: dict) -> dict:
         {
             "dataset": dataset,
             "method": on(method, backbone),
-            "run": method if rate is None else vary(method, spec["choose"]["over"], rate),
+            "run": run,
             "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
         }
         for dataset, method, backbone in cells
-        for rate in values_of(spec, method)
+        for run in each_tried(spec, method)
     ]
     rows = unique((method, backbone) for _, method, backbone in cells)
     rows = rows or [(method, None) for method in methods_of(config, spec)]
@@ -42,6 +51,7 @@ def expand(config: dict, spec: dict) -> dict:
     return {
         **{key: value for key, value in spec.items() if key not in FILLED_IN},
         **({"claims": claims} if "claims" in spec else {}),
+        **({"original": expand(config, under_original(spec))} if "original" in spec else {}),
         "datasets": [about(config, dataset) for dataset in datasets],
         "methods": [{"name": on(*row), "title": title(config, *row)} for row in rows],
         "seeds": seeds,
@@ -50,30 +60,24 @@ def expand(config: dict, spec: dict) -> dict:
     }
 
 
-def values_of(spec: dict, method: str) -> list:
-    """The values that `choose` tries for a method; [None] if nothing is chosen.
-
-    Raises BadInput for a method whose name already gives a value.
-    """
-    choose, (base, changes) = spec.get("choose", {}), parse(method)
-    if (over := choose.get("over")) in changes:
-        raise BadInput(
-            f"'{method}': its table varies {over} already (choose: over); leave {over} out of the name, or "
-            f"state the values for {base} in choose: {{of: {{{base}: [...]}}}}"
-        )
-    return choose.get("of", {}).get(base) or choose.get("values", [None])
+def under_original(spec: dict) -> dict:
+    """The block of a table of claims under the protocol that it names as the original."""
+    return {key: value for key, value in spec.items() if key != "original"} | {"protocol": spec["original"]}
 
 
 def claims_of(config: dict, spec: dict) -> list[dict]:
     """The claims of a table, each with its data sets; none if this scale omits one of its two methods."""
-    claims = []
+    claims, only = [], config["sets"][spec["only"]] if "only" in spec else None
     for name, claim in spec.get("claims", {}).items():
         run = {key: methods_of(config, {**spec, "methods": [claim[key]]}) for key in ("method", "than")}
         pair = {key: methods[0] if methods else claim[key] for key, methods in run.items()}
         titles = {f"{key}_title": title(config, method) for key, method in pair.items()}
         pair = {key: on(method, claim.get("backbone")) for key, method in pair.items()}
         rest = {key: value for key, value in claim.items() if key != "sets"} | pair
-        datasets = datasets_of(config, claim) if all(run.values()) else []
+        datasets = [dataset for dataset in datasets_of(config, claim) if only is None or dataset in only]
+        if only is not None and not datasets:
+            continue
+        datasets = datasets if all(run.values()) else []
         claims.append({"id": name, **rest, **titles, "datasets": datasets})
     return claims
 
@@ -124,11 +128,12 @@ def points(expanded: dict) -> list[Point]:
     """The runs that an expanded table or figure takes."""
     if not expanded.get("methods"):
         return []
-    return [
+    here = [
         Point(expanded["protocol"], run["backbone"], run["dataset"], run["run"], seed)
         for run in expanded["runs"]
         for seed in expanded["seeds"]
     ]
+    return here + points(expanded.get("original", {}))
 
 
 def shown(config: dict) -> dict[tuple[str, str, str], dict]:
@@ -137,10 +142,16 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
             spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
-            block = blocks[what, paper, name] = {**expand(config, spec), "paper": paper, "name": name}
-            if others := config["papers"][paper].get("others"):
-                block["others"] = others
+            block = {**expand(config, spec), "paper": paper, "name": name}
+            block |= {
+                key: config["papers"][paper][key] for key in OF_A_PAPER & config["papers"][paper].keys()
+            }
+            if searches_of(config, paper, spec, block):
+                continue
+            blocks[what, paper, name] = block
             place = f"{what[:-1]} {name} of {paper}"
+            if spec["kind"] == "search":
+                check_search(place, cells_of(config, spec, []))
             if "claims" not in spec and not block["datasets"]:
                 wanted = f"name some in sets.{spec.get('sets')}"
                 raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
@@ -150,6 +161,22 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     if not blocks:
         raise BadInput("make asks for no table and no figure")
     return blocks
+
+
+def searches_of(config: dict, paper: str, spec: dict, block: dict) -> list[str]:
+    """The searches that a block waits for: their settings are not in the configuration yet."""
+    one = {**block, "seeds": block["seeds"][:1], "original": {}}
+    return unique(unsearched(config, spec, config["papers"][paper]["tables"], points(one)))
+
+
+def waiting(config: dict) -> dict[tuple[str, str], list[str]]:
+    """(paper, table) -> the searches that it waits for, of the tables that this scale would make."""
+    found = {}
+    for paper, name in made(config, "tables"):
+        spec = config["papers"][paper]["tables"][name]
+        if "searched" in spec and (searches := searches_of(config, paper, spec, expand(config, spec))):
+            found[paper, name] = searches
+    return found
 
 
 def all_points(config: dict) -> list[Point]:
@@ -173,7 +200,7 @@ def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) ->
     scores = set()
     for block in everything.values():
         if dataset in [row["dataset"] for row in block["datasets"]]:
-            scores |= {*block.get("metrics", []), block.get("winner"), block.get("choose", {}).get("by")}
+            scores |= {*block.get("metrics", []), block.get("winner"), block.get("choose", block).get("by")}
         claims = block.get("claims", [])
         scores |= {claim.get("metric") for claim in claims if dataset in claim["datasets"]}
     parts = [(score or "").partition("/class:") for score in scores]

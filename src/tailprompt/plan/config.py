@@ -18,7 +18,8 @@ from tailprompt.data import quotas
 from tailprompt.errors import BadInput, known
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
-from tailprompt.plan.references import check_claims, check_names
+from tailprompt.plan.references import check_claims, check_names, check_searches
+from tailprompt.plan.revisions import pinned
 from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
 from tailprompt.pretraining import recipes
 
@@ -41,10 +42,11 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check(config, layers, str(Path(root, SCHEMAS)))
     check_names(config, layers)
     check_claims(config, layers)
+    check_searches(config, layers)
     check_joins(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
-    return config
+    return pinned(config, Path(root))
 
 
 def layers_of(

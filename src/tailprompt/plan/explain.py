@@ -15,7 +15,7 @@ from tailprompt.components.declare import settings_of
 from tailprompt.components.resolve import documented, parts, read_by, readers
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json
-from tailprompt.plan import asked, made
+from tailprompt.plan import asked, standing
 from tailprompt.plan.agreement import differing, same_start
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
@@ -114,9 +114,14 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     if not (folder / "run.json").is_file():
         return [*unplanned, f"{folder} is not there yet."]
     record = read_json(folder / "run.json", "settings")
-    weights = made.weights(config, point.backbone, root)
-    wanted = asked.asked(config, point, settings(config, point), weights, root)
-    return [*unplanned, *differences(record, wanted, folder, results)]
+    here = standing.present(config, root)
+    wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
+    changed = [
+        f"Data set {name} will be prepared anew, as its row or its files are others now; then the run is "
+        "trained anew."
+        for name in standing.waits_for_rows(config, point, here)
+    ]
+    return [*unplanned, *differences(record, wanted, folder, results), *changed]
 
 
 def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list[str]:
@@ -128,7 +133,7 @@ def differences(record: dict, wanted: dict, folder: Path, results: Path) -> list
     if rows:
         table = [line for row in aligned([("", "then", "now"), *rows], widest=SHORT) for line in row]
         return [f"{folder} was trained otherwise:", "", *(f"  {line}" for line in table)]
-    if not same_start(record, results, wanted):
+    if not same_start(record, folder, wanted):
         first = wanted["start"]["run"]
         return [f"{folder} began from {results / 'runs' / first}, which has other weights now."]
     return [f"{folder} was trained with these settings{computed(record)}."]

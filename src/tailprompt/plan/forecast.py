@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from statistics import median
 
 from tailprompt.data.places import file_name
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, made
+from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
@@ -23,8 +22,8 @@ from tailprompt.plan.settings import settings
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
-    weights = cache(lambda backbone: made.weights(config, backbone, root))
-    took = {point: finished(config, point, weights, root) for point in points}
+    here = standing.present(config, root)
+    took = {point: finished(config, point, here, root) for point in points}
     done = {point: seconds for point, seconds in took.items() if seconds is not None}
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     left = seconds_left(config, rest, done, root, cpu=cpu)
@@ -41,6 +40,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *limited(config),
+        *waiting(config),
         *refused(config, root),
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
@@ -57,19 +57,19 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def finished(config: dict, point: Point, weights: Callable[[str], dict | None], root: Path) -> float | None:
+def finished(config: dict, point: Point, here: standing.Present, root: Path) -> float | None:
     """The seconds that a run took, or None if it is not finished or not what is asked now.
 
-    weights: a backbone's name -> what `made.weights` returns.
+    A run whose data will be prepared anew, with other rows, is not what is asked.
     """
     results = root / "results" / config["scale"]
     folder = run_folder(results, point)
     if not (folder / "run.json").is_file():
         return None
     run = read_json(folder / "run.json", "settings", "seconds")
-    wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
+    wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
     same = agreement.stands(wanted, point, results) and agreement.of_data(run, folder)
-    return run["seconds"] if same else None
+    return run["seconds"] if same and not standing.waits_for_rows(config, point, here) else None
 
 
 def table(points: list[Point], left: dict[Point, float]) -> list[str]:
@@ -132,6 +132,17 @@ def limited(config: dict) -> list[str]:
         place = f"protocols.{protocol}.methods"
         lines += [f"left out, as {place} does not name them: {methods}"] if out else []
         lines += [f"no run, as no table or figure names what {place} does: {', '.join(idle)}"] if idle else []
+    return lines
+
+
+def waiting(config: dict) -> list[str]:
+    """The tables that wait for what searches choose, and the file that then has it."""
+    lines = []
+    for (paper, name), searches in blocks.waiting(config).items():
+        files = [f"results/{config['scale']}/tables/{paper}/{search}.yaml" for search in searches]
+        lines.append(
+            f"{name} of {paper} waits for a search; give as one more --configfile: {', '.join(files)}"
+        )
     return lines
 
 

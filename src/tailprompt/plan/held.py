@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TextIO
 
 from tailprompt.files import beside, sha256, write_json, writing
-from tailprompt.plan.agreement import OUTPUTS, differing, of_data, tolerant
+from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, of_data, tolerant
 from tailprompt.progress import say
 
-LOCK, FINISHED, DIGESTS = ".lock", ".finished", "sha256.json"
+LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # of a file system without them
 
 
@@ -90,11 +90,11 @@ def name_of(who: dict) -> str:
 
 def keep(folder: Path) -> None:
     """Keep the files of a finished run, unless the file system has no hard links."""
+    forget(folder)  # of a run that was finished here before
     with suppress(OSError), beside(folder / FINISHED) as temporary:
         for name in OUTPUTS:
             os.link(folder / name, copy_of(temporary, name))
         write_json(temporary / DIGESTS, {name: sha256(folder / name) for name in OUTPUTS})
-        forget(folder)
         os.replace(temporary, folder / FINISHED)
 
 

@@ -52,6 +52,8 @@ def check_joined(run: Run, row: dict, where: str) -> None:
     if "joins" not in row:
         return
     what = f"of the head, of which each set joined in '{row['name']}' has one"
+    if run.training is None:
+        raise BadInput(f"{where} head {run.head.name} is {what}; take predictor")
     if run.training.loss.name != "cross_entropy":
         raise BadInput(f"{where} loss {run.training.loss.name} is {what}; take cross_entropy")
     if run.eta or any(run.tau):

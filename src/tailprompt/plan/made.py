@@ -59,18 +59,30 @@ def table(config: dict, dataset: str, root: Path = HERE) -> dict:
     }
 
 
+def collected(config: dict, key: str, root: Path = HERE) -> dict:
+    """What collecting a text is asked: the row, which pins the commit."""
+    return {"row": recipes.article_row(config, key)}
+
+
+def corpora(config: dict, kind: str, recipe: str, root: Path) -> dict[str, str] | None:
+    """Digests of the corpora of a recipe: of the user's files, and of what collecting the others is asked."""
+    keys = recipes.corpus_keys(recipe_row(config, recipe))
+    made = {key: digest(collected(config, key)) for key in keys if recipes.collected(config, key)}
+    own = [recipes.corpus_named(config, key) for key in keys if key not in made]
+    found = corpus_of(config, kind, recipe, own, root) if own else {}
+    return {**found, **made} if found is not None else None
+
+
 def vocabulary(config: dict, recipe: str, root: Path = HERE) -> dict:
     """What learning a vocabulary is asked: keys of the recipe, and the corpus."""
     told = recipes.part(config, recipe, keys=recipes.LEARNED)
-    corpus = corpus_of(config, "vocabulary", recipe, recipes.corpus(config, recipe), root)
-    return {"recipe": told, "corpus": corpus}
+    return {"recipe": told, "corpus": corpora(config, "vocabulary", recipe, root)}
 
 
 def packed(config: dict, recipe: str, root: Path = HERE) -> dict:
     """What packing is asked: keys of the recipe, the corpus or images, and the vocabulary."""
     told = recipes.part(config, recipe, keys=recipes.PACKED)
-    corpus = corpus_of(config, "packed", recipe, recipes.corpus(config, recipe), root)
-    wanted = {"recipe": told, "corpus": corpus}
+    wanted = {"recipe": told, "corpus": corpora(config, "packed", recipe, root)}
     if recipes.shipped_start(config, recipe):
         return {**wanted, "tokenizer": digest_of(root / recipes.tokenizer(config, recipe), root)}
     learned = "vocabulary" in recipe_row(config, recipe)
@@ -112,10 +124,10 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
 
     Of a corpus that is not there any more they are those of when the job was done; None if it never was.
     """
-    path = root / (corpus or "")
-    if not corpus or not path.exists():
+    paths = [root / path for path in ([corpus] if isinstance(corpus, str) else corpus)]
+    if not paths or not all(path.exists() for path in paths):
         return (tolerant(root / f"results/{config['scale']}/made/{kind}/{name}.json") or {}).get("corpus")
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    files = [file for path in paths for file in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])]
     return {file.name: digest_of(file, root) for file in files}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from tailprompt.errors import BadInput, known
+from tailprompt.plan.jobs.recipes import corpus_keys
 from tailprompt.plan.layers import origin
 from tailprompt.plan.points import parse
 
@@ -17,6 +18,7 @@ ROWS = {  # key -> the section that holds the row which it names
     "joins": "datasets",
     "method": "methods",
     "methods": "methods",
+    "only": "sets",
     "protocol": "protocols",
     "recipe": "pretraining",
     "sets": "sets",
@@ -34,7 +36,7 @@ TAKERS = {  # what uses the names that a scale defines
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
     """Raise BadInput at the first name without a row, or the first name or method that nothing uses."""
     sources = [*config["datasets"].values(), *config["pretraining"].values()]
-    corpora = {row["corpus"] for row in sources if "corpus" in row}
+    corpora = {key for row in sources if "corpus" in row for key in corpus_keys(row)}
     taken: dict[str, set[str]] = {"protocols": set(), "sets": set(), "corpora": corpora}
     for path, names, registry in references(config):
         taken.setdefault(registry, set()).update(names)
@@ -62,6 +64,20 @@ def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
             if claim["method"] == claim["than"]:
                 place = f"{origin(layers, [*path, 'claims', name])}: claim '{name}' in {'.'.join(path)}"
                 raise BadInput(f"{place} compares '{claim['method']}' with itself; name another in than")
+
+
+def check_searches(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first table that waits for no search of its protocol, or judges that twice."""
+    for path, block in all_blocks(config):
+        tables, place = (
+            config["papers"][path[1]].get("tables", {}),
+            f"{origin(layers, path)}: {'.'.join(path)}",
+        )
+        for name in block.get("searched", []):
+            if (tables[name]["kind"], tables[name]["protocol"]) != ("search", block["protocol"]):
+                raise BadInput(f"{place}: searched '{name}' is no search under protocol {block['protocol']}")
+        if block.get("original") == block["protocol"]:
+            raise BadInput(f"{place}: original is its own protocol; name another, or leave original out")
 
 
 def all_blocks(config: dict) -> Iterator[tuple[tuple[str, ...], dict]]:
@@ -111,6 +127,9 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in(block, *path)
         yield (*path, "backbones"), block.get("backbones", []), "backbones"
         yield (*path, "choose", "of"), list(block.get("choose", {}).get("of", {})), "methods"
+        yield (*path, "of"), list(block.get("of", {})), "methods"
+        yield (*path, "searched"), block.get("searched", []), f"papers:{path[1]}:tables"
+        yield (*path, "original"), [block["original"]] if "original" in block else [], "protocols"
         for claim, compared in block.get("claims", {}).items():
             yield from named_in(compared, *path, "claims", claim)
 

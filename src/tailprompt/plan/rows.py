@@ -97,12 +97,14 @@ def recipe_row(config: dict, recipe: str) -> dict:
 def backbone_of(config: dict, protocol: str, dataset: str, method: str | None = None) -> str:
     """The protocol's backbone for the language of a data set.
 
-    A method with `backbone: lm` takes the one for `en-lm` if the language is en. Raises BadInput if the
-    protocol has none.
+    A method with `backbone: lm` takes the one for `en-lm` if the language is en, and with the name of a
+    backbone that one. Raises BadInput if the protocol has none.
     """
     language = dataset_row(config, dataset)["language"]
     if method is not None:
         variant = named(config["methods"], parse(method)[0], "method").get("backbone")
+        if variant in config["backbones"]:
+            return variant
         language = f"{language}-{variant}" if variant else language
     backbones = config["protocols"][protocol]["backbones"]
     if language not in backbones:

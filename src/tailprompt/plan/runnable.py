@@ -26,7 +26,7 @@ from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
-from tailprompt.plan.settings import Resolved, resolved
+from tailprompt.plan.settings import Resolved, check_name, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_suits
 
@@ -76,12 +76,13 @@ def check_settings(config: dict, points: Iterable[Point], root: str | Path = "."
     """The settings of each point; raises BadInput at the first point that cannot run."""
     rules = validator("config", str(Path(root, SCHEMAS)))
     find = cache(partial(resolved, config))  # many runs have one start
-    asked, cells, takers = {}, {}, takers_of(config)
+    asked, cells, known_as, takers = {}, {}, {}, takers_of(config)
     for point in points:
         beside = extras(config, point, takers)
         if (cell := replace(point, seed=0)) not in cells:  # what is checked does not depend on the seed
             cells[cell] = find(point).settings
             check_run(config, point, find, beside, rules, root)
+            check_name(cell, find(point), known_as)
         asked[point] = cells[cell] | beside
     return asked
 
@@ -166,7 +167,7 @@ def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     else:
         positions, depth = positions_of(row["family"], shape), depth_of(shape)
         told = {"family": row["family"], "depth": depth, "backbone": backbone}
-        limits.check_text(run.tuner, run.input.max_length, positions, **told)
+        limits.check_text(run.tuner, getattr(run.input, "max_length", 0), positions, **told)
 
 
 def check_shown(run: Run, row: dict, where: str) -> None:
@@ -184,7 +185,7 @@ def check_shown(run: Run, row: dict, where: str) -> None:
     if (kind == "windows") != has_passages(row):
         its = "has passages with answers; allowed: windows" if has_passages(row) else "has none"
         raise BadInput(f"{where} input {kind} does not suit a data set that {its}")
-    if kind in ("plain", "options", "windows"):
+    if kind in ("plain", "pooled", "tfidf", "options", "windows"):
         return
     shown, place = run.input.template, f"{where} template"
     paired = not is_table(row) or "pair" in columns_of(row)

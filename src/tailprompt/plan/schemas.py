@@ -77,7 +77,7 @@ def settings_schema() -> dict:
         "backbone": {
             "type": "string",
             "pattern": "^[a-z0-9-]+$",
-            "description": "the end of a key of the protocol's backbones, as lm for en-lm",
+            "description": "the end of a key of the protocol's backbones, as lm for en-lm, or a backbone",
         },
     }
     named_so = sorted({name for slot, key in of_data for name in (key, f"{slot}.{key}")})
@@ -156,7 +156,7 @@ def sentence(error: ValidationError) -> str:
         return f"{place} needs one of {', '.join(ways)}"
     if error.validator == "type":
         allowed = " or ".join(words(error.validator_value))
-        return f"{place} is {error.instance!r}, not {allowed}{hint(error.instance)}"
+        return f"{place} is {error.instance!r}, not {allowed}{hint(error.instance, error.validator_value)}"
     return f"{place}: {error.message}"
 
 
@@ -173,8 +173,10 @@ def words(types: str | list[str]) -> list[str]:
     return [plain.get(name, name) for name in ([types] if isinstance(types, str) else types)]
 
 
-def hint(value) -> str:
-    """How to write a number that was read as a word, as YAML 1.1 does with 1e-5."""
+def hint(value, wanted: str | list[str] = ()) -> str:
+    """How to write what YAML 1.1 read as another type: 1e-5 as a word, NO as false, 2024 as a number."""
+    if "string" in wanted and isinstance(value, bool | int | float):
+        return "; quote it, as YAML reads NO, yes and on as true or false, and digits as a number"
     try:
         numeric = isinstance(value, str) and math.isfinite(float(value))
     except ValueError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 
 from tailprompt.components.declare import ABSENT
 from tailprompt.components.resolve import composed, flat, given_to, keys, names, readers, where_read
@@ -174,3 +175,20 @@ def check_read(layers: list[Layer], told: dict[tuple[str, str], object], point: 
         where = "" if layer.place == NAME else f" (from {'.'.join(layer.place)})"
         what = f"data set '{point.dataset}' is {reads}"
         raise BadInput(f"'{point.method}': {key}{where} {where_read(key)}; {what}")
+
+
+def check_name(cell: Point, asked: Resolved, known_as: dict[tuple, str]) -> None:
+    """Raise BadInput for a second name of a run, which would be trained twice.
+
+    known_as: a cell with what the name of its method changes -> that name; the cell is added.
+    """
+    if asked.run.training is None:  # a test of another run, which its name tells
+        return
+    changed = {key: asked.settings[key] for key, by in asked.origins.items() if by and by.place == NAME}
+    place = (replace(cell, method=parse(cell.method)[0]), json.dumps(changed, sort_keys=True))
+    first = known_as.setdefault(place, cell.method)
+    if first != cell.method:
+        raise BadInput(
+            f"'{first}' and '{cell.method}' are two names of one run on {cell.dataset} under "
+            f"{cell.protocol}; take one of them everywhere"
+        )

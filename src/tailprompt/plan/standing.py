@@ -7,15 +7,22 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tailprompt.files import write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
+from tailprompt.plan.points import Point
+from tailprompt.plan.starts import starts_of
+
+SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,28 @@ class Kind:
     asks: Callable[..., dict]
     takes: Callable[[dict, str], dict]
     makes: tuple[str, ...]
+
+
+class Present(NamedTuple):
+    """What is here, read once for all runs.
+
+    weights: a backbone's name -> the digests of its weights. rows: a data set's name -> `rows_stand`.
+    """
+
+    weights: Callable[[str], dict | None]
+    rows: Callable[[str], bool]
+
+
+def present(config: dict, root: Path = Path(".")) -> Present:
+    """What is here of the backbones and data sets of a scale."""
+    weights = cache(lambda backbone: made.weights(config, backbone, root))
+    return Present(weights, cache(lambda dataset: rows_stand(config, dataset, root)))
+
+
+def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
+    """The data sets of a run, and of those that it begins from, whose rows will be prepared anew."""
+    runs = [point, *starts_of(config, point)]
+    return [name for name in dict.fromkeys(run.dataset for run in runs) if not here.rows(name)]
 
 
 def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
@@ -122,8 +151,9 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
         present = without_time(present)
     if present != content:
         write_json(file, content)
-    elif times and file.stat().st_mtime_ns <= min(times):
-        os.utime(file)
+    if times and file.stat().st_mtime_ns <= min(times):
+        newer = max(time.time_ns(), min(times) + SECOND)  # outputs may be of the future, by a clock set back
+        os.utime(file, ns=(newer, newer))
 
 
 def without_time(asked: dict) -> dict:
@@ -135,12 +165,10 @@ KINDS = {
     "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
     "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
     "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
+    "collected": Kind(made.collected, recipes.to_collect, ("corpora/{}.txt.gz", "corpora/{}.json")),
     "vocabulary": Kind(made.vocabulary, recipes.to_learn, ("pretraining/{}/vocabulary/tokenizer.json",)),
     "packed": Kind(made.packed, recipes.to_pack, ("pretraining/{}/packed/pack.json",)),
-    "checkpoint": Kind(
-        made.checkpoint,
-        recipes.to_pretrain,
-        ("pretraining/{}/model.safetensors", "pretraining/{}/pretraining.json"),
-    ),
+    # pretraining.json is written after the weights, of one file or several
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, ("pretraining/{}/pretraining.json",)),
     "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
 }

@@ -6,13 +6,11 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from tailprompt.errors import BadInput
-from tailprompt.plan import agreement, asked, blocks, made
+from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.forecast import count, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
@@ -41,9 +39,9 @@ class State:
 def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
     """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
     points = blocks.all_points(config)
-    weights = cache(lambda backbone: made.weights(config, backbone, root))
+    here = standing.present(config, root)
     jobs = queued() if queue is None else queue
-    states = {point: state_of(config, point, weights, root, jobs) for point in points}
+    states = {point: state_of(config, point, here, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
     others = faults_of_other_jobs(root / "results" / config["scale"] / "logs")
@@ -57,16 +55,14 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     return "\n".join(lines), FAILED if failed else DONE if found["done"] == len(points) else OPEN
 
 
-def state_of(
-    config: dict, point: Point, weights: Callable[[str], dict | None], root: Path, jobs: dict[str, str]
-) -> State:
-    """Where a run stands. weights: a backbone's name -> the digests of its weights. jobs: of the queue."""
+def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
+    """Where a run stands. jobs: of the queue."""
     results = root / "results" / config["scale"]
     folder, log = run_folder(results, point), results / "logs/train" / f"{point.path}.log"
     if who := holder(results / "runs" / point.path):
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:
-        seconds = finished(config, point, weights, root)
+        seconds = finished(config, point, here, root)
     except BadInput as error:
         return State("stale", str(error))
     if seconds is not None:
@@ -76,18 +72,20 @@ def state_of(
     if log.is_file() and (reason(log) or not (folder / "run.json").is_file()):
         return State("failed", why_failed(log))
     if (folder / "run.json").is_file():
-        wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
-        return State("stale", why_stale(folder, wanted))
+        wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
+        return State("stale", why_stale(folder, wanted, standing.waits_for_rows(config, point, here)))
     return State("to do")
 
 
-def why_stale(folder: Path, wanted: dict) -> str:
-    """In what a run is not the one that is asked."""
+def why_stale(folder: Path, wanted: dict, changed: list[str]) -> str:
+    """In what a run is not the one that is asked. changed: data sets that will have other rows."""
     record = agreement.tolerant(folder / "run.json") or {}
     if wrong := agreement.differing(record, wanted):
         return f"differs in {', '.join(wrong)}"
     if not agreement.complete(folder):
         return "lacks some of its files"
+    if changed:
+        return f"the row or the files of {', '.join(changed)} are others now, and the data are prepared anew"
     return "its data or its start are others now"
 
 

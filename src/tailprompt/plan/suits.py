@@ -12,7 +12,7 @@ from tailprompt.plan.settings import resolved
 from tailprompt.tasks.metrics import METRICS as SCORES
 
 METRICS = {  # of each kind, as `tasks` has them, which needs numpy
-    "classes": ("accuracy", "precision", "recall", "f1"),
+    "classes": ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "average_precision"),
     "options": ("accuracy", "precision", "recall", "f1"),
     "groups": ("accuracy", "exact", "f1"),
     "tags": ("precision", "recall", "f1", "f1_as_released"),
@@ -43,6 +43,8 @@ def check_suits(run: Run, row: dict, extras: dict, where: str) -> None:
         raise BadInput(f"{where} head_start class_means is of classes, not of {what}; take random")
     if several and (asked := [key for key in VECTORS if extras.get(key)]):
         raise BadInput(f"{where} {' and '.join(asked)} are of classes, not of {what}; leave the set out")
+    if run.head.name == "neighbours" and (run.eta or any(run.tau)):
+        raise BadInput(f"{where} eta and tau divide by norms of class vectors, and neighbours have none")
     if run.select == "f1_as_released" and row.get("loader") != "roles":
         raise BadInput(f"{where} select f1_as_released is of semantic roles, not of {what}; take f1 or last")
     if kind not in ("tags", "passages"):
@@ -97,7 +99,7 @@ def check_norms(config: dict, everything: dict[tuple[str, str, str], dict]) -> N
 def scores_of(block: dict) -> Iterator[tuple[str, str]]:
     """The data sets of a block, each with every score that the block asks of it."""
     stated = [*block.get("metrics", ()), *([block["winner"]] if block.get("winner") else [])]
-    stated += [block["choose"]["by"]] if block.get("choose", {}).get("by") else []
+    stated += [block.get("choose", block)["by"]] if block.get("choose", block).get("by") else []
     for dataset in block["datasets"]:
         yield from ((dataset["dataset"], metric) for metric in stated)
     for claim in block.get("claims", ()):

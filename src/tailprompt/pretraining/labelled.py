@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int, UInt8
 
-from tailprompt.data.listings import CONTENT, folder_rows, others, skipped, table
+from tailprompt.data.folders import others, skipped
+from tailprompt.data.listings import CONTENT, folder_rows, table
 from tailprompt.data.pictures import decoded
 from tailprompt.errors import BadInput, few
 from tailprompt.progress import say, shown

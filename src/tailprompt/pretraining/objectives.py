@@ -19,7 +19,8 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2 import RandAugment
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
-from tailprompt.errors import named
+from tailprompt.errors import BadInput, known, named
+from tailprompt.files import read_json
 from tailprompt.inputs.augment import center_crop, normalised, random_flip, random_windows, scaled
 from tailprompt.pretraining.corruption import corrupt_spans, halves, mask_tokens
 from tailprompt.pretraining.recipes import SENTINELS
@@ -47,6 +48,21 @@ class Task:
 def stream(path: Path, device: torch.device) -> Int[Tensor, " tokens"]:
     """The token ids of a packed file, on the device (4 bytes a token)."""
     return torch.from_numpy(np.fromfile(path, np.uint16).astype(np.int32)).to(device)
+
+
+def training_stream(packed: Path, recipe: dict, device: torch.device) -> Int[Tensor, " tokens"]:
+    """The token ids of the parts of a packed folder that the recipe `reads`, by default all.
+
+    Raises BadInput for a part that is not there.
+    """
+    parts = read_json(packed / "pack.json").get("parts")
+    names = list(parts) if parts else ["train"]
+    if "reads" in recipe:
+        names = [f"train-{number}" for number in recipe["reads"]]
+    files = [packed / f"{name}.bin" for name in names]
+    if absent := [file.name for file in files if not file.is_file()]:
+        raise BadInput(f"{packed}: {known(absent)} not found; bring them, or list the others in reads")
+    return torch.cat([stream(file, device) for file in files])
 
 
 def drawn(
@@ -94,7 +110,7 @@ def masked_language_model(recipe: dict, packed: Path, words, device: torch.devic
     """BERT: predict the hidden ids of [CLS] row [SEP]."""
     config = BertConfig(vocab_size=len(words), pad_token_id=words.pad_token_id, **recipe["shape"])
     model = BertForMaskedLM(config).to(device)
-    ids, held = (stream(packed / f"{split}.bin", device) for split in ("train", "held_out"))
+    ids, held = training_stream(packed, recipe, device), stream(packed / "held_out.bin", device)
     special = max(words.all_special_ids) + 1
 
     def hidden(rows: Tensor, rate: float, generator: Generator) -> Batch:
@@ -138,7 +154,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
     model = T5ForConditionalGeneration(config).to(device)
     for table in (model.shared, model.lm_head):  # T5's deviation of 1 suits Adafactor's relative steps
         nn.init.normal_(table.weight, std=0.05)
-    ids, held = (stream(packed / f"{split}.bin", device) for split in ("train", "held_out"))
+    ids, held = training_stream(packed, recipe, device), stream(packed / "held_out.bin", device)
 
     def train(step: int) -> Batch:
         generator = generator_at(recipe["seed"], step, device)

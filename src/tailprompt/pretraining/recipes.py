@@ -15,6 +15,7 @@ def check(recipes: dict[str, dict]) -> None:
         check_heads(recipe["shape"], MODELS[recipe["task"]], f"{place}.shape")
         if "start" in recipe:
             check_start(recipes, name)
+        check_parts(recipes, name)
         if recipe["task"] == "classification":
             check_images(recipe, place)
         else:
@@ -29,15 +30,33 @@ def check_heads(shape: dict, model: type, place: str) -> None:
 
 
 def check_start(recipes: dict[str, dict], name: str) -> None:
-    """Raise BadInput unless the start of a recipe is another recipe for the same model that has no start."""
+    """Raise BadInput unless a recipe goes on from another for the same model, and not in a circle."""
     start = recipes[name]["start"]
-    if start == name or "start" in recipes[start]:
-        raise BadInput(f"pretraining.{name}.start is {start}; name a recipe that has no start itself")
+    if len(line_of(recipes, name)) > len(recipes):
+        raise BadInput(f"pretraining.{name}.start is {start}, which leads back to it; name another recipe")
     theirs, ours = (MODELS[recipes[each]["task"]].name for each in (start, name))
     if theirs != ours:
         raise BadInput(
             f"pretraining.{name}.start is {start}, a {theirs}; "
             f"a {recipes[name]['task']} goes on from a {ours}"
+        )
+
+
+def line_of(recipes: dict[str, dict], name: str) -> list[str]:
+    """A recipe, the one it goes on from, and so on; in a circle more than there are recipes."""
+    line = [name]
+    while "start" in recipes[line[-1]] and len(line) <= len(recipes):
+        line.append(recipes[line[-1]]["start"])
+    return line
+
+
+def check_parts(recipes: dict[str, dict], name: str) -> None:
+    """Raise BadInput unless the parts that a recipe reads are among those that it or its start packs."""
+    parts = next((recipes[each]["parts"] for each in line_of(recipes, name) if "parts" in recipes[each]), 0)
+    if wrong := [number for number in recipes[name].get("reads", []) if number > parts]:
+        raise BadInput(
+            f"pretraining.{name}.reads names part {wrong[0]}, and its data have {parts or 'no'} parts; "
+            "correct it, or set parts in the recipe that packs them"
         )
 
 

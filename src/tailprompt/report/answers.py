@@ -27,6 +27,8 @@ def answers(folder: Path, data: Path, report: dict) -> dict[str, pd.DataFrame]:
     """
     task, place = recorded(report), folder / "predictions.parquet"
     predicted, beside = task.reads(report)
+    if brought(folder) and report.get("ranked"):
+        raise BadInput(f"{folder}: average_precision needs the scores of all classes, which no bundle has")
     predicted = [name for name in predicted if name != SCORES or not brought(folder)]
     parts = by_split(read_parquet(place, *dict.fromkeys(["id", "split", task.gold, *predicted])))
     if not beside and not data.is_file():

@@ -16,7 +16,7 @@ from tailprompt.plan import agreement
 from tailprompt.plan.places import report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
-from tailprompt.tasks.metrics import CLASS
+from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Added, once, value
 
@@ -28,16 +28,18 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     """The runs of a block, with columns dataset, method, run, backbone, seed, folder, record and there.
 
     method: its row in the table. run: the method with what was varied. record: the content of run.json; None,
-    with `there` false, for a missing run. Raises BadInput if a run is not what is asked.
+    with `there` false, for a missing run, as a block `lacks`. Raises BadInput if a run is not what is asked.
     """
+    lacks = set(spec.get("lacks", []))
     rows = [
-        {**run, "seed": seed, "folder": run_folder(root, point)}
+        {**run, "seed": seed, "folder": run_folder(root, point), "lacks": point.path in lacks}
         for run in spec["runs"]
         for seed in spec["seeds"]
         for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
     ]
-    frame = pd.DataFrame(rows, columns=["dataset", "method", "run", "backbone", "seed", "folder"])
-    kept = [record(folder) for folder in frame.folder]
+    names = ["dataset", "method", "run", "backbone", "seed", "folder"]
+    frame = pd.DataFrame(rows, columns=names)
+    kept = [None if row["lacks"] else record(row["folder"]) for row in rows]
     for folder, one in zip(frame.folder, kept, strict=True):
         if one is not None:
             agreement.check(folder, one)
@@ -69,7 +71,8 @@ def reports(root: Path, spec: dict) -> dict[str, dict]:
 
 def groups(report: dict, split: str = "test") -> dict[str, list[int]]:
     """Class ids by the name of a group in scores of a split, and by `class:NAME` for each single class."""
-    return report["groups"][split] | {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
+    each = {f"{CLASS}{name}": [i] for i, name in enumerate(report["classes"])}
+    return report["groups"][split] | {RAREST: rarest(report)} | each
 
 
 def record(folder: Path) -> dict | None:
@@ -92,12 +95,17 @@ def scores(root: Path, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFram
 
 def scored(folder: Path, report: dict, names: Iterable[str]) -> list[dict]:
     """The scores `names` of a run, computed from its predictions, which takes a few milliseconds."""
-    task, scores = recorded(report), []
+    task, scores, report = recorded(report), [], ranking(report, names)
     for split, part in answers(folder, agreement.data_of(folder), report).items():
         summed, of = once(task.added(part, report)), groups(report, split)
         for name in dict.fromkeys(names) if len(part) else ():
             scores.append({"split": split, "score": name, "value": float(value(task, name, summed, of))})
     return scores
+
+
+def ranking(report: dict, names: Iterable[str | None]) -> dict:
+    """The report, told whether these scores need the scores of all classes (`ranked`), which are large."""
+    return {**report, "ranked": True} if ranks(names) else report
 
 
 def choose(table: pd.DataFrame, by: str) -> dict[tuple[str, str], str]:
@@ -176,6 +184,11 @@ def printed_name(report: dict) -> str | None:
     """The name of a data set in the paper's printed numbers, with its cut; None if it has none."""
     _, at, cut = report["dataset"].partition("@")
     return f"{report['reported']}{at}{cut}" if report.get("reported") else None
+
+
+def printed(spec: dict) -> pd.DataFrame:
+    """The printed numbers that stand beside those of a block."""
+    return reported(spec.get("reported", spec["paper"]))
 
 
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:

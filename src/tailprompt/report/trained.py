@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading
+from tailprompt.plan import agreement
 
 
 def norms(folder: Path) -> np.ndarray:
@@ -33,6 +34,8 @@ def summary(folder: Path) -> dict:
     path, brought = folder / "weights.safetensors", folder / "weights.json"
     if brought.is_file() and not path.is_file():
         return read_json(brought, "norms", "sizes")
+    if (folder / "run.json").is_file():
+        agreement.check_weights(folder)
     with reading(path), safe_open(path, "numpy") as file:
         names = sorted(file.keys())
         vectors = file.get_tensor("class_vectors").astype(float) if "class_vectors" in names else None

@@ -1,8 +1,9 @@
-"""Classification: an example has one class. Scores: accuracy, and mean precision, recall and F1 of classes.
+"""Classification: an example has one class. Scores: accuracy, and means over classes.
 
 The long-tailed convention is GLEE's (section 3.1 and the authors' code). A mean is scikit-learn's macro
 average over the classes that occur in labels or predictions. That of a group is over the group's classes, and
-no example is left out. The accuracy of a group is over the examples of its classes.
+no example is left out. The accuracy of a group is over the examples of its classes. Balanced accuracy and
+average precision are means over the classes that occur in labels.
 
 On a test set with the classes of another data set (LPT, Tables 6 and 16) an image may have several right
 classes, and predictions may be restricted to some classes.
@@ -14,19 +15,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
 
+from tailprompt.tasks.metrics import RANKED
+from tailprompt.tasks.ranking import Ranked, divide, indicator
 from tailprompt.tasks.task import SCORES, Added, Given, Sums, Task
 
 RANKS = ("prediction", "probability"), ("second", "second_probability"), ("third", "third_probability")
 
 
 def reads(report: Mapping) -> tuple[list[str], list[str]]:
-    """Columns of predictions (with scores if classes are restricted) and of the data (all right classes).
+    """Columns of predictions (with scores, if they are needed) and of the data (all right classes).
 
-    report: has `trained_on` and `among` (class ids, or null for all) if the classes are another data set's.
+    report: has `trained_on` and `among` (class ids, or null for all) if the classes are another data set's,
+    and `ranked` if average precision is asked.
     """
-    among = [SCORES] if report.get("among") else []
+    among = [SCORES] if report.get("among") or report.get("ranked") else []
     return ["label", "prediction", *among], ["accepted"] if "trained_on" in report else []
 
 
@@ -39,7 +42,16 @@ def added(rows: pd.DataFrame, report: Mapping) -> Added:
     columns = max(len(report["classes"]), guess.max(initial=0) + 1)
     right = np.where(gold == guess, gold, -1)
     counted = {"right": right, "predicted": guess, "gold": gold}
-    return {name: indicator(ids, columns) for name, ids in counted.items()}
+    statistics = {name: indicator(ids, columns) for name, ids in counted.items()}
+    return statistics | ({"ranked": ranked(rows, report, columns)} if report.get("ranked") else {})
+
+
+def ranked(rows: pd.DataFrame, report: Mapping, columns: int) -> Ranked:
+    """The probabilities of all classes, or of those that the report allows, by which examples are ranked."""
+    logits = np.stack(rows[SCORES])
+    if among := report.get("among"):
+        logits[:, ~np.isin(np.arange(logits.shape[1]), among)] = -np.inf
+    return Ranked(softmax(logits), rows["label"].to_numpy(), columns)
 
 
 def answers(rows: pd.DataFrame, among: Sequence[int] | None) -> np.ndarray:
@@ -75,16 +87,13 @@ def folded(guesses: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.nd
     return np.where(right, labels, guesses)
 
 
-def indicator(ids: np.ndarray, columns: int) -> csr_array:
-    """A one in the column of each example's id, `[examples, columns]`; an empty row if it is negative."""
-    there = ids >= 0
-    place = ids[there], np.concatenate([[0], np.cumsum(there)])
-    return csr_array((np.ones(len(place[0]), np.float32), *place), shape=(len(ids), columns))
-
-
 def score(metric: str, summed: Sums) -> np.ndarray:
-    """Accuracy, or mean precision, recall or F1 over the classes that occur, from counts by class."""
+    """Accuracy, or the mean of another metric over the classes that occur, from counts by class."""
     right, predicted, gold = (summed[name] for name in ("right", "predicted", "gold"))
+    if metric == RANKED:
+        return mean(np.where(gold > 0, summed["ranked"], 0.0), gold > 0)
+    if metric == "balanced_accuracy":
+        return mean(divide(right, gold, empty=0.0), gold > 0)
     if metric == "accuracy":
         return divide(right.sum(-1), gold.sum(-1), empty=np.nan)
     below = {"f1": (predicted + gold) / 2, "precision": predicted, "recall": gold}[metric]
@@ -98,11 +107,6 @@ def mean(values: np.ndarray, occurs: np.ndarray) -> np.ndarray:
     """
     ever = occurs.any(axis=tuple(range(occurs.ndim - 1)))
     return divide(np.compress(ever, values, axis=-1).sum(-1), occurs.sum(-1), empty=np.nan)
-
-
-def divide(above: np.ndarray, below: np.ndarray, *, empty: float) -> np.ndarray:
-    """`above / below`, or `empty` where `below` is zero."""
-    return np.divide(above, below, out=np.full(np.shape(above), empty), where=np.asarray(below) > 0)
 
 
 def predicted(logits: np.ndarray, given: Given) -> dict:
@@ -150,7 +154,8 @@ def best(shares: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 CLASSIFICATION = Task(
     told_by="label",
     gold="label",
-    metrics=("accuracy", "precision", "recall", "f1"),
+    metrics=("accuracy", "precision", "recall", "f1", "balanced_accuracy"),
+    ranks=(RANKED,),
     watched=lambda report: ("accuracy", "f1"),
     shown_as=tuple(name for names in RANKS for name in names),
     reads=reads,

@@ -5,18 +5,37 @@ A name is a metric, a slash, and a group of classes or one class. Each task says
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 ALL, CLASS = "all", "class:"
+RAREST = "rarest"  # the class, or equals, with the fewest training examples: the rare one of two
 GROUPS = {ALL: "", "head": "Head", "tail": "Tail", "many": "Many", "medium": "Medium", "few": "Few"}
+GROUPS |= {RAREST: "Rarest class"}
 METRICS = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
+METRICS |= {"balanced_accuracy": "Balanced accuracy", "average_precision": "Average precision"}
+RANKED = "average_precision"
 METRICS |= {"exact": "Exact match"}  # of answers, and of all options of a question
 METRICS |= {"f1_as_released": "F1 (as released)"}  # of tagging: with the verbs of semantic roles
-BY_CLASS = ("precision", "recall", "f1")  # metrics of one class, whose accuracy is its recall
+BY_CLASS = ("precision", "recall", "f1", "average_precision")  # of one class, whose accuracy is its recall
 
 
 def title(name: str) -> str:
     """The name of a score for people: `f1/tail` is Tail F1."""
     metric, _, group = name.partition("/")
     return f"{GROUPS.get(group, group.removeprefix(CLASS))} {METRICS.get(metric, metric)}".strip()
+
+
+def rarest(report: Mapping) -> list[int]:
+    """Ids of the classes with the fewest training examples, among those that the test split has."""
+    counts = report.get("counts", {})
+    pairs = list(zip(counts.get("train", ()), counts.get("test", ()), strict=True))
+    least = min((train for train, test in pairs if train and test), default=None)
+    return [c for c, (train, test) in enumerate(pairs) if test and train == least]
+
+
+def ranks(names: Iterable[str | None]) -> bool:
+    """Whether any of these scores takes the scores of all classes, and not decisions alone."""
+    return any((name or "").startswith(f"{RANKED}/") for name in names)
 
 
 def schema() -> dict:

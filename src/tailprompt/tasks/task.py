@@ -1,9 +1,11 @@
 """A task defines labels, prediction rows, what each example adds to sums, and scores from those sums.
 
 Scores, resamples, claims, tables, training and `predict` depend on a kind of data set only through its task.
-Every score is a function of sums over examples, so a resample is scored from a weighted sum:
+Every score is a function of sums over examples, so a resample is scored from a weighted sum; average
+precision alone ranks each resample anew:
 
-    classification  right, predicted and gold labels by class      accuracy, macro F1
+    classification  right, predicted and gold labels by class      accuracy, macro F1, balanced accuracy
+                    what ranks an example (tasks.ranking)          average precision
     tagging         right, predicted and gold entities by type     entity F1
     answer spans    exact matches, overlaps and examples           exact match, token F1
 """
@@ -96,6 +98,8 @@ class Task:
     """(rows, report) -> rows that add the same to every sum without the column SCORES."""
     threshold: Callable[[np.ndarray, Given], float | None] = unchosen
     """(logits, what came with them) of dev -> the threshold that scores best there; None if there is none."""
+    ranks: tuple[str, ...] = ()
+    """Names of metrics that rank examples: `added` has what they take where the report says `ranked`."""
     unit: Literal["example", "token", "span"] = "example"
     """What is predicted: a class of the example, a tag of each token, or the two ends of an answer."""
     outputs: Callable[[Sequence[str]], list[str]] = list
@@ -132,8 +136,9 @@ def one_by_one(summed: Sums, categories: int) -> Sums:
 def value(task: Task, name: str, summed: Sums, groups: Mapping[str, Sequence[int]]) -> np.ndarray:
     """The score `metric/group`; raises BadInput if the task has no such metric, or there is no such group."""
     metric, _, group = name.partition("/")
-    if metric not in task.metrics:
-        raise BadInput(f"metric '{name}': before / comes one of {known(task.metrics)}")
+    allowed = (*task.metrics, *task.ranks)
+    if metric not in allowed:
+        raise BadInput(f"metric '{name}': before / comes one of {known(allowed)}")
     if group != ALL:
         summed = of_group(summed, named(groups, group, f"group of classes in metric '{name}',"))
     return task.score(metric, summed)

@@ -13,10 +13,11 @@ from tailprompt.components.training import Training
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import of_outputs, predict, sampled
+from tailprompt.training.fitted import fit_head
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
-from tailprompt.training.optimizers import OPTIMIZERS
+from tailprompt.training.optimizers import OPTIMIZERS, near
 from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
 from tailprompt.training.schedules import SCHEDULES
@@ -44,6 +45,8 @@ def fit_model(
     """
     if not len(splits["train"]):
         return Progress()
+    if getattr(run.head, "fitted", False):
+        return fit_head(model, splits, run, scorer, seed=seed, state=state, key=key, label=label)
     told = run.training
     others = getattr(run.head, "decoding", None) == "open"  # one more column, which is no class
     labels = splits["train"].labels
@@ -60,7 +63,7 @@ def fit_model(
         of_outputs(cost),
         partial(evaluated, dev=splits["dev"], precision=run.precision, scorer=scorer, graphs=graphs),
         schedule_of(told, run.select),
-        within=lowering(model, run.precision, device),
+        within=partial(near, model, told.optimizer, lowering(model, run.precision, device)),
         graphs=graphs,
         state=state,
         key=key,

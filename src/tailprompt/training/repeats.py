@@ -5,7 +5,9 @@ from __future__ import annotations
 from tailprompt.components.run import Run
 from tailprompt.inputs.examples import Split
 from tailprompt.inputs.features import Features
+from tailprompt.inputs.written import Counted, Written, counted
 from tailprompt.model.compose import Model
+from tailprompt.model.terms import Terms
 from tailprompt.training.batches import predict
 from tailprompt.training.precision import set_precision
 
@@ -17,6 +19,8 @@ def repeated(run: Run) -> tuple[str, ...]:
     them and the body either, and the loss reads no more than the vectors.
     """
     tuner, told = run.tuner, run.training
+    if tuner.name == "frozen" and getattr(run.head, "fitted", False):
+        return ("train", "dev", "test")
     if told is None or tuner.name != "frozen":
         return ()
     beside, views = tuner.beside, told.images
@@ -32,8 +36,22 @@ def with_vectors(model: Model, splits: dict[str, Split], run: Run) -> dict[str, 
     """The splits, with the vectors of those that repeat in place of their inputs."""
     if model.unit != "example" or run.input.name == "options":  # the head reads more than one vector
         return splits
+    if run.input.name == "tfidf":
+        return with_terms(model.body, splits)
     seen = [split for split in repeated(run) if len(splits[split])]
     return splits | {split: vectors_of(model, splits[split], run.precision) for split in seen}
+
+
+def with_terms(body: Terms, splits: dict[str, Written]) -> dict[str, Counted]:
+    """The splits with the vectors of their texts; the terms are fitted to the training texts, if any."""
+    train = splits["train"]
+    made = {"train": body.fit(train.texts)} if len(train) else {}
+    others = {
+        split: body.vectors(texts.texts)
+        for split, texts in splits.items()
+        if split not in made and len(texts)
+    }
+    return splits | {split: counted(splits[split], rows) for split, rows in (made | others).items()}
 
 
 def vectors_of(model: Model, examples: Split, precision: str) -> Features:

@@ -23,12 +23,21 @@ Scorer = Callable[[Tensor, Given], dict[str, float]]  # logits, and what came wi
 def check_dev(run: Run, rows: dict[str, int], path: Path) -> None:
     """Raise BadInput if dev must select something but cannot. rows: row counts of the splits of `path`."""
     select = run.select
+    key, several = searched(run)
+    if len(several) > 1 and (select == "last" or not rows["dev"]):
+        raise BadInput(f"{key}: select chooses one of several on dev; state one ({path}, select: {select})")
     if len(run.tau) > 1 and (select == "last" or not rows["dev"]):
         raise BadInput(f"tau: select chooses one of several on dev; state one tau ({path}, select: {select})")
     if rows["train"] and not rows["dev"] and select != "last":
         raise BadInput(f"select: {select} needs dev rows, and {path} has none; set select: last")
     if rows["train"] and not rows["dev"] and chooses_threshold(run):
         raise BadInput(f"null_threshold is chosen on dev rows, and {path} has none; state a number, as 0.0")
+
+
+def searched(run: Run) -> tuple[str, tuple]:
+    """The key of a fitted head of whose values dev chooses one, and these values; one of None without any."""
+    key = {"logistic_regression": "C", "neighbours": "neighbours"}.get(run.head.name, "")
+    return key, getattr(run.head, key, (None,)) if key else (None,)
 
 
 def chooses_threshold(run: Run) -> bool:

@@ -26,6 +26,9 @@ DECODED = (
     "fit",
     "border",
     "upright",
+    "bits",
+    "transparency",
+    "most_pixels",
     "classes",
     "trained_on",
 )

@@ -31,7 +31,8 @@ def predictions(block: dict, *, file: Callable[[Point], str]) -> list[str]:
 
     They stand for all files of a run, which one job makes. A table thus has one input a run instead of five.
     """
-    return [file(point) for point in blocks.points(block)]
+    lacks = set(block.get("lacks", []))
+    return [file(point) for point in blocks.points(block) if point.path not in lacks]
 
 
 def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
@@ -41,7 +42,7 @@ def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
 
 def reported(block: dict) -> str | list:
     """The CSV file of the numbers that the paper prints; [] if there is none."""
-    file = f"config/reported/{block['paper']}.csv"
+    file = f"config/reported/{block.get('reported', block['paper'])}.csv"
     return file if Path(file).is_file() else []
 
 
@@ -51,10 +52,10 @@ def drawn_beside(block: dict) -> str | list:
 
 
 def targets(everything: dict, scale: str, what: str, *suffixes: str) -> list[str]:
-    """The files of all tables or figures that a scale makes."""
+    """The files of all tables or figures that a scale makes, with what searches choose."""
     return [
         f"results/{scale}/{what}/{paper}/{name}.{suffix}"
-        for kind, paper, name in everything
+        for (kind, paper, name), block in everything.items()
         if kind == what
-        for suffix in suffixes
+        for suffix in (*suffixes, *(["yaml"] if block["kind"] == "search" else []))
     ]

@@ -54,7 +54,7 @@ def spots(parameters: pd.DataFrame, scores: pd.Series, methods: list[dict]) -> p
 
 def printed(spec: dict, dataset: str | None) -> pd.DataFrame:
     """COLUMNS of the first of the paper's tables that prints them all for a data set, by title."""
-    table = records.reported(spec["paper"]).replace({"metric": {spec.get("score", SCORE): "score"}})
+    table = records.printed(spec).replace({"metric": {spec.get("score", SCORE): "score"}})
     here = table[(table.dataset == dataset) & table.metric.isin(COLUMNS)]
     titles = spec.get("others", {}) | {method["name"]: method["title"] for method in spec["methods"]}
     for _, part in here.groupby("table", sort=False):

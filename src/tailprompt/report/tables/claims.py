@@ -12,7 +12,7 @@ import pandas as pd
 from tailprompt.errors import named
 from tailprompt.report import bootstrap, records, separability, trained, verdicts
 from tailprompt.report.sheet import Sheet
-from tailprompt.report.tables.claims_sheet import ALL, chosen, layout
+from tailprompt.report.tables.claims_sheet import ALL, chosen, compared_with, layout
 from tailprompt.report.tables.notes import absent
 from tailprompt.report.tables.printed import printed_effects
 from tailprompt.tasks.registry import recorded
@@ -20,24 +20,57 @@ from tailprompt.tasks.registry import recorded
 UNITS = {"score": "points", "seed_spread": "doublings", "norm_slope": "exponent"}
 DISTANCES = {"gamma": "ratio"}  # units of separability, distances else and points for K-NN
 NOT_RUN = "not run"
+CHANGES = {  # verdict under the original protocol, and now
+    ("holds", "holds"): "survives",
+    ("holds", "undecided"): "no longer shown",
+    ("holds", "fails"): "turns round",
+    ("undecided", "holds"): "now holds",
+    ("undecided", "undecided"): "still undecided",
+    ("undecided", "fails"): "now fails",
+    ("fails", "holds"): "turns round",
+    ("fails", "undecided"): "no longer refuted",
+    ("fails", "fails"): "fails still",
+}
 
 
 def claims(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
-    """A row for each claim over all data sets, with Holm's correction, and a row on each data set."""
-    runs, _, _ = records.taken(root, spec, [])
+    """A row for each claim over all data sets, with Holm's correction, and a row on each data set.
+
+    Under the protocol that the block names as the original the claims are judged in the same way.
+    """
     reports = records.reports(root, spec)
+    long, notes = judgements(root, spec, reports)
+    if "original" in spec:
+        before, more = judgements(root, {**spec, **spec["original"]}, reports)
+        long = beside(long, before)
+        notes += [note for note in [*compared_with(spec), *more] if note not in notes]
+    sheet = layout(long, spec, reports, notes)
+    return long, sheet, sheet
+
+
+def judgements(root: Path, spec: dict, reports: dict) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of all claims under one protocol, and notes on its runs."""
+    runs, _, _ = records.taken(root, spec, [])
     evidence = {dataset: gather(runs[runs.dataset == dataset], spec, reports[dataset]) for dataset in reports}
-    printed = records.reported(spec["paper"])
+    printed = records.printed(spec)
     rows = [row for claim in spec["claims"] for row in judged(claim, evidence, reports, printed)]
     long = pd.DataFrame(rows)
     overall = (long.dataset == ALL) & long.p.notna()
     long.loc[overall, "p_holm"] = verdicts.holm(long.p[overall].tolist())
     decided = [verdicts.verdict(row.p_holm, row.speaks_for) for row in long[overall].itertuples()]
     long.loc[overall, "verdict"] = decided
-    long = long.drop(columns="speaks_for")
-    others = [*chosen(spec), *absent(runs, reports, spec), *records.mixtures(runs)]
-    sheet = layout(long, spec, reports, others)
-    return long, sheet, sheet
+    notes = [*chosen(spec), *absent(runs, reports, spec), *records.mixtures(runs)]
+    return long.drop(columns="speaks_for"), notes
+
+
+def beside(long: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """The rows of claims with their judgement under the original protocol, and what became of it."""
+    columns = ["ours", "low", "high", "p", "p_holm", "seeds", "verdict"]
+    then = before[["id", "dataset", *(name for name in columns if name in before)]]
+    names = {name: f"original_{name}" for name in columns}
+    both = long.merge(then.rename(columns=names), on=["id", "dataset"], how="left", validate="1:1")
+    pairs = zip(both.original_verdict, both.verdict, strict=True)
+    return both.assign(change=[CHANGES.get(pair, "") for pair in pairs])
 
 
 def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
@@ -47,7 +80,7 @@ def gather(runs: pd.DataFrame, spec: dict, report: dict) -> dict:
     scored = about["score"] + about["seed_spread"]
     names = sorted({claim[key] for claim in scored for key in ("metric", "beyond") if key in claim})
     task, groups, ids = recorded(report), records.groups(report), records.test_ids(runs)
-    added = records.statistics(runs, report) if names else {}
+    added = records.statistics(runs, records.ranking(report, names)) if names else {}
     classes = bootstrap.times(len(report["classes"]), bootstrap.DRAWS, bootstrap.stream(*report["classes"]))
     return {
         "drawn": bootstrap.replicates(task, names, groups, added, bootstrap.stream(*ids)),

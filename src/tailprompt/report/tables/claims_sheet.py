@@ -37,6 +37,9 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, others: list[str]) -> 
     heads = ["Claim", "Section", "Unit", "reported", "ours", "95% interval", "p (Holm)", "seeds"]
     heads += ["sets", "Verdict"] if several else ["Verdict"]
     groups = [("", 3), ("Effect", 3), ("", len(heads) - 6)]
+    if "original" in spec:
+        heads += ["ours", "p (Holm)", "seeds", "Verdict", "Change"]
+        groups += [(f"Under {spec['original']['protocol']}", 4), ("", 1)]
     groups += [("Verdict on", len(several))] if several else []
     each = long.set_index(["id", "dataset"])
     rows = []
@@ -54,16 +57,42 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, others: list[str]) -> 
                 Cell(number(one.seeds or None, 0)),
                 *([Cell(one.sets)] if several else []),
                 Cell(one.verdict, best=one.verdict in ("holds", "fails")),
+                *(under_original(one) if "original" in spec else []),
                 *(Cell(each.verdict.get((claim["id"], name), "")) for name in several),
             ]
         )
     heads += [reports[name]["title"] for name in several]
     align = [r">{\raggedright\arraybackslash}p{7cm}", *"llrrrrr", *("rl" if several else "l")]
+    align += ["r", "r", "r", "l", "l"] if "original" in spec else []
     align += ["l"] * len(several)
     label = f"tab:{spec['paper']}-{spec['name']}"
     return Sheet(
         spec["caption"], label, groups, heads, align, [Block("", rows)], remarks(long, spec, reports, others)
     )
+
+
+def under_original(one: pd.Series) -> list[Cell]:
+    """What a claim is under the original protocol, and what became of its verdict."""
+    return [
+        Cell(number(one.get("original_ours"), places(one), signed=True)),
+        Cell(chance(one.get("original_p_holm"))),
+        Cell(number(one.original_seeds or None, 0)),
+        Cell(one.original_verdict, best=one.original_verdict in ("holds", "fails")),
+        Cell(one.change),
+    ]
+
+
+def compared_with(spec: dict) -> list[str]:
+    """How the judgement under the original protocol is to be read."""
+    before, now = spec["original"]["protocol"], spec["protocol"]
+    lines = [
+        f"Left under {now}, then under {before}: the same claims on the same data sets and test examples, "
+        "each protocol with its own settings, seeds and Holm's correction. Change is what became of the "
+        "verdict."
+    ]
+    if len(spec["seeds"]) != len(spec["original"]["seeds"]):
+        lines.append("The protocols differ in their number of seeds, which alone can change a verdict.")
+    return lines
 
 
 def places(one: pd.Series) -> int:

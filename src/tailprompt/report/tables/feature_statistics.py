@@ -31,7 +31,7 @@ def feature_statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, She
     runs, reports = records.runs(root, spec), records.reports(root, spec)
     each = [measured(runs[runs.dataset == name], spec["separability"], reports[name]) for name in reports]
     long = pd.concat(each, ignore_index=True)
-    printed = beside_each(records.reported(spec["paper"]), spec["separability"])
+    printed = beside_each(records.printed(spec), spec["separability"])
     long = with_reported(long, printed, spec, reports)
     long = long.assign(table=spec["name"], difference=long.ours - long.reported, p=np.nan)
     titles = {name: report["title"] for name, report in reports.items()}

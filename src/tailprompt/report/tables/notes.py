@@ -55,13 +55,17 @@ def data_notes(reports: dict) -> list[str]:
 def means(spec: dict, reports: dict) -> list[str]:
     """Over which classes the means of classes are taken, if a table of single classes shows any."""
     shown = [metric.partition("/")[0] for metric in spec["metrics"] if f"/{metrics.CLASS}" not in metric]
-    means = [metrics.METRICS[name] for name in dict.fromkeys(shown) if name in metrics.BY_CLASS]
-    if not means or not any(recorded(report) is CLASSIFICATION for report in reports.values()):
+    if not any(recorded(report) is CLASSIFICATION for report in reports.values()):
         return []
-    return [
+    names = {name: metrics.METRICS[name] for name in dict.fromkeys(shown)}
+    of_labels = [title for name, title in names.items() if name in ("balanced_accuracy", metrics.RANKED)]
+    means = [title for name, title in names.items() if name in metrics.BY_CLASS and title not in of_labels]
+    told = (
         f"{' and '.join(means)}: the mean over classes that occur in the labels or the predictions of test; "
         "that of a group over its classes alone, and head and tail have classes of the labels only."
-    ]
+    )
+    also = f"{' and '.join(of_labels)}: the mean over classes that occur in the labels of test."
+    return [*([told] if means else []), *([also] if of_labels else [])]
 
 
 def commonest(spec: dict, reports: dict) -> list[str]:
@@ -144,14 +148,14 @@ def legend(long: pd.DataFrame, spec: dict) -> list[str]:
 
 
 def absent(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
-    """Which runs are missing."""
-    gone = runs[~runs.there]
+    """Which runs and data sets are missing."""
+    gone, out = runs[~runs.there], spec.get("left_out")
+    lines = [f"Left out, as its data are not here as they are asked: {', '.join(out)}."] if out else []
     if len(gone) == len(runs) and len(runs):
-        return ["None of these runs has been made at this scale yet."]
+        return [*lines, "None of these runs has been made at this scale yet."]
     titles = {method["name"]: method["title"] for method in spec["methods"]}
-    lines = []
     for dataset, part in gone.groupby("dataset", sort=False):
-        seeds = part.groupby("method", sort=False).seed.agg(lambda values: ", ".join(map(str, values)))
+        seeds = part.groupby("method", sort=False).seed.agg(lambda seeds: ", ".join(map(str, seeds.unique())))
         missing = "; ".join(f"{titles[method]} (seeds {listed})" for method, listed in seeds.items())
         lines.append(f"Missing on {reports[dataset]['title']}: {missing}.")
     return lines
@@ -201,7 +205,7 @@ def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
         values = [
             f"{titles[method]} {parse(run)[1][key]}"
             for (name, method), run in chosen.items()
-            if name == dataset
+            if name == dataset and key in parse(run)[1]
         ]
         lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
     return lines

@@ -34,7 +34,7 @@ def scores(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """The numbers of the table in points, and sheets by metric for LaTeX and by data set for Markdown."""
     names = [*spec["metrics"], *([spec["winner"]] if "winner" in spec else [])]
     runs, table, chosen = records.taken(root, spec, names)
-    reports, printed = records.reports(root, spec), records.reported(spec["paper"])
+    reports, printed = records.reports(root, spec), records.printed(spec)
     parts = [ours(table, runs, spec)]
     if "parameters" in spec:
         parts.insert(0, counted(runs, spec["parameters"]))
@@ -134,7 +134,7 @@ def average(long: pd.DataFrame, spec: dict, reports: dict) -> pd.DataFrame:
         ours=("ours", lambda values: values.mean(skipna=False)), n=("n", "min")
     )
     rows = means.reset_index().assign(dataset=AVERAGE, spread=np.nan, versus=None)
-    printed = records.reported(spec["paper"])
+    printed = records.printed(spec)
     shown = printed[printed.table == spec.get("beside", spec["name"])]
     columns = shown[shown.dataset != AVERAGE].dataset
     same = {records.printed_name(report) for report in reports.values()} == set(columns)

@@ -24,7 +24,7 @@ COLUMNS = [
 
 def statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """Counts, classes, imbalance and mean length of each data set, ours and reported."""
-    printed = records.reported(spec["paper"])
+    printed = records.printed(spec)
     printed = printed[printed.table == spec["name"]].set_index(["dataset", "metric"]).value
     rows = []
     for dataset, report in records.reports(root, spec).items():

@@ -1,0 +1,93 @@
+"""Write the page that answers which method to take on your data: results/<scale>/answer.html and answer.md.
+
+`tailprompt answer --configfile FILE`, after snakemake with that file; `tailprompt try` does both. The page
+is of the table `first` of the scale, and of its table `curve` (the same methods on cuts), if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tailprompt.errors import BadInput, stage
+from tailprompt.files import whole
+from tailprompt.plan import blocks, config
+from tailprompt.plan.first_round import PAPERS, elsewhere
+from tailprompt.report.page import evidence, pictures, words
+from tailprompt.report.page.write import Section, html, markdown
+
+
+def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
+    """The page as HTML and as Markdown, and the folder of results that it belongs in."""
+    first, curve = (block_of(scale, name) for name in ("first", "curve"))
+    if first is None:
+        raise BadInput(
+            f"scale {scale['scale']} makes no table `first` of {' or '.join(PAPERS)}, which the page is of"
+        )
+    results, score = root / "results" / scale["scale"], first["winner"]
+    rows, runs, report = evidence.standing(results, first)
+    metric = score.partition("/")[0]
+    groups, worst = evidence.groups(rows, metric), evidence.worst(runs, rows[0].method, report)
+    folder, kept = evidence.predicting(runs, rows[0].method)
+    sections = [
+        Section("", [words.advice(rows)], pictures.svg(pictures.ranking(rows, score))),
+        Section(
+            "Head and tail, and the cost",
+            [],
+            pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
+            words.methods(rows, score, groups, searched="choose" in first),
+        ),
+        Section(
+            "Where it goes wrong",
+            [],
+            pictures.svg(pictures.confusion(worst, report["classes"])),
+            words.classes(worst, report["classes"]),
+        ),
+        Section("What more would give", *further(results, curve, rows, score, elsewhere(scale, runs, root))),
+        Section("To predict new rows", [], commands=tuple(words.command(str(folder), kept, rows[0].method))),
+        Section("To check the labels", [], commands=(f"tailprompt audit {folder.parents[1]}",)),
+        Section("The data", [words.looked(report)]),
+    ]
+    title, said = f"Which method to take on {report['title']}", words.headline(rows, score)
+    return html(title, said, sections), markdown(title, said, sections), results
+
+
+def block_of(scale: dict, name: str) -> dict | None:
+    """The expanded table of this name of a first round; None if the scale does not make it."""
+    found = [
+        block for (what, paper, one), block in blocks.shown(scale).items()
+        if what == "tables" and paper in PAPERS and one == name
+    ]  # fmt: skip
+    return found[0] if found else None
+
+
+def further(
+    results: Path, curve: dict | None, rows: list, score: str, others: list[str]
+) -> tuple[list[str], str]:
+    """The sentences on more data and other backbones, and the learning curve."""
+    if curve is None:
+        return ["No table `curve` is made, so nothing is known of more data.", *others], ""
+    data = evidence.more(results, curve, rows[0].method, score)
+    return [words.growth(data, rows[0]), *others], pictures.svg(pictures.learning(data, rows, score))
+
+
+def write(scale: dict) -> tuple[str, Path]:
+    """Write both forms of the page; returns the Markdown, and the path of the HTML."""
+    page, text, folder = answer(scale)
+    for name, content in (("answer.html", page), ("answer.md", text)):
+        with whole(folder / name) as temporary:
+            temporary.write_text(content, "utf-8")
+    return text, folder / "answer.html"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tailprompt answer", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--configfile", action="append", required=True, metavar="FILE", help="the scale; may be repeated"
+    )
+    text, place = write(config.load(parser.parse_args().configfile))
+    print(f"{text}\n{place}")
+
+
+if __name__ == "__main__":
+    stage(main)

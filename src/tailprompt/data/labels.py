@@ -1,0 +1,125 @@
+"""Labels made comparable: which are one class written in several ways, which look alike, which are several.
+
+One value in two forms is one class: `1` and `1.0`, as Parquet and JSON have them, and a letter with an
+accent as one character or two (Unicode's NFC). That is merged and told. Labels that differ in blanks, case,
+invisible characters, width, a look-alike of another alphabet or leading zeros may be a slip or may be meant:
+they are refused, unless a verbalizer names both. A cell that holds several labels is refused too.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable
+from unicodedata import category, normalize
+
+import pandas as pd
+
+# shown as nothing, though they are letters, marks or symbols: fillers, joiners and the Braille blank
+UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
+ALIKE = str.maketrans("аеорсухіјѕһοαν", "aeopcyxijshoav")  # Cyrillic and Greek letters as Latin ones
+WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,300}))\.0+", re.ASCII)  # a whole number with decimals
+NUMBER = re.compile(r"([+-]?)0*(\d{1,300})(?:\.(\d{0,300}?)0*)?", re.ASCII)
+SEVERAL = re.compile(r"\s*[,;|\n]\s*")
+LISTS = list, tuple, set, dict
+
+
+def invisible(text: str) -> bool:
+    """Whether a text shows nothing: it has only blanks, control characters and marks without width."""
+    return all(unseen(character) or category(character) in ("Zs", "Zl", "Zp") for character in text)
+
+
+def unseen(character: str) -> bool:
+    """Whether a character is shown as nothing and is no blank."""
+    return category(character) in ("Cc", "Cf") or character in UNSEEN
+
+
+def plainly(words: str) -> str:
+    """Words in lower case, with single blanks."""
+    return " ".join(words.split()).casefold()
+
+
+def same(label: str) -> str:
+    """The form that all ways of writing one value share."""
+    whole = WHOLE.fullmatch(label)
+    return normalize("NFC", str(int(whole[1])) if whole else label)
+
+
+def seen(label: str) -> str:
+    """What a reader sees of a label: the same for labels that look alike, and for one number."""
+    wide = "".join(each for each in normalize("NFKC", label) if not unseen(each) or each.isspace())
+    if number := NUMBER.fullmatch(wide.strip()):
+        sign, whole, decimals = number.groups(default="")
+        return f"{sign.strip('+')}{whole}.{decimals}"
+    return normalize("NFKC", plainly(wide).translate(ALIKE))
+
+
+def merged(labels: pd.Series, classes: Iterable[str] = ()) -> tuple[pd.Series, list[str]]:
+    """The labels with one name for each value, and a sentence about each name that went.
+
+    classes: names that a verbalizer gives, which are kept as it has them.
+    """
+    counts, stated = labels.value_counts(), {*classes}
+    ways: dict[str, list[str]] = {}
+    for label in sorted({*counts.index} | stated):
+        ways.setdefault(same(label), []).append(label)
+    names = {}
+    for value, forms in ways.items():
+        known = [form for form in forms if form in stated]
+        if len(forms) > 1 and len(known) < 2:
+            names |= dict.fromkeys(forms, known[0] if known else value)
+    new = {old: name for old, name in names.items() if old != name and old in counts}
+    told = [
+        f"{counts[old]:,} labels {shown(old, name)} are taken for {shown(name, old)}"
+        for old, name in new.items()
+    ]
+    return (labels.map(lambda label: new.get(label, label)) if new else labels), told
+
+
+def respelled(labels: pd.Series) -> dict[str, str]:
+    """Labels that look like a more frequent label, and that label."""
+    first: dict[str, str] = {}
+    kept = {label: first.setdefault(seen(label), label) for label in labels.value_counts().index}
+    return {label: other for label, other in kept.items() if label != other}
+
+
+def difference(alike: dict[str, str]) -> str:
+    """In what labels differ from the ones they look like."""
+    blanks = all(plainly(label) == plainly(other) for label, other in alike.items())
+    return "blanks or case only" if blanks else "characters that look alike, or zeros, only"
+
+
+def pairs(alike: dict[str, str]) -> list[str]:
+    """Labels beside the ones they look like, as a message shows them."""
+    return [f"{shown(label, other)} beside {shown(other, label)}" for label, other in alike.items()]
+
+
+def shown(label: str, beside: str) -> str:
+    """A label in quotes, escaped where it looks like `beside`, so that one can see the difference."""
+    plain = plainly(label) == plainly(beside) or label.isascii() and label.isprintable()
+    return f"'{label}'" if plain else f"'{label.encode('unicode_escape').decode('ascii')}'"
+
+
+def listed(label: str) -> bool:
+    """Whether the text of a label is a list or an object, of JSON or of Python."""
+    text = label.strip()
+    if not (text.startswith(("[", "{", "(")) and text.endswith(("]", "}", ")"))):
+        return False
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return isinstance(read(text), LISTS)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return False
+
+
+def several(labels: pd.Series) -> pd.Series:
+    """Whether a cell holds several labels: a list, or labels that stand alone elsewhere, with , ; or |."""
+    known = {*labels.unique()}
+
+    def holds(label: str) -> bool:
+        parts = [part for part in SEVERAL.split(label.strip())]
+        return listed(label) or len(parts) > 1 and all(part in known for part in parts)
+
+    return labels.map({label: holds(label) for label in known}).astype(bool)

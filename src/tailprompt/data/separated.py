@@ -1,0 +1,210 @@
+"""Rows of CSV and TSV files: a plain separator is found, and what a reader would garble is refused.
+
+The separator is one that divides the header and all rows alike. CleverCSV scores patterns of the whole text;
+of nine small files it divided two of one column and one of long texts wrongly, which this rule does not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from tailprompt.data.contents import PLACE, decoded, noted
+from tailprompt.errors import BadInput, few, known
+
+MARKS = ",;\t|"
+SAMPLE = 100  # lines by which a separator is found
+STATED = re.compile(r"sep=(.)\r?\n")  # as Excel writes it above the header
+
+
+def read_separated(
+    path: Path,
+    encoding: str,
+    usual: str,
+    *,
+    separator: str | None = None,
+    header: list[str] | None = None,
+    quotes: bool = True,
+    escape: str | None = None,
+) -> pd.DataFrame:
+    """Rows of a CSV or TSV file, whose first line is the header unless one is given.
+
+    usual: the separator that the file's ending means, in whose place another is looked for where the header
+    has none of it. quotes: whether double quotes enclose fields. escape: the character before a quote of a
+    text. In a table of one column a blank line is an empty text.
+    """
+    text, told = decoded(path, encoding), []
+    above = STATED.match(text)
+    mark = separator or (above and above[1]) or found(text, usual, quotes=quotes)
+    if mark != usual and not separator:
+        told.append(f"{path.name}: its fields are taken to be separated by {mark!r}")
+    form = form_of(mark, quotes=quotes, escape=escape)
+    if spaced(text[above.end() if above else 0 :], form, path):
+        form["skipinitialspace"] = True
+        told.append(f"{path.name}: blanks between a separator and a quote are left out")
+    lines = rows_of(text, path, form)
+    if above:
+        next(lines, None)
+    table = gathered(lines, header, path)
+    return noted(table, told)
+
+
+def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, path: Path) -> pd.DataFrame:
+    """The table of a file's lines; raises BadInput for rows of other lengths or that are the header."""
+    first = (0, header) if header else next(((n, fields) for n, fields in lines if fields), None)
+    if first is None:
+        raise BadInput(f"{path} is empty; it needs a header and rows")
+    header = first[1]
+    named_once(header, path)
+    columns, places, ragged, again = [[] for _ in header], [], [], []
+    gaps: list[int] = []  # blank lines, which are texts where more follow
+    for number, fields in lines:
+        if not fields:
+            gaps.append(number)
+            continue
+        if len(fields) != len(header):
+            ragged.append(number)
+            continue
+        if len(header) == 1:
+            columns[0] += [""] * len(gaps)
+            places += gaps
+        gaps.clear()
+        if fields == header and len(header) > 1:
+            again.append(number)
+        for column, cell in zip(columns, fields, strict=True):
+            column.append(cell)
+        places.append(number)
+    check_rows(path, header, ragged, again)
+    table = pd.DataFrame(dict(zip(header, (pd.Series(c, dtype=object) for c in columns), strict=True)))
+    return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
+
+
+def check_rows(path: Path, header: list[str], ragged: list[int], again: list[int]) -> None:
+    """Raise BadInput for rows of another length than the header, and for rows that are the header."""
+    if ragged:
+        raise BadInput(
+            f"{path}: {len(ragged)} rows do not have the header's {len(header)} fields "
+            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end"
+        )
+    if again:
+        raise BadInput(
+            f"{path}: {len(again)} rows are the header itself (lines {few(again)}), as where files were "
+            "joined; leave these lines out"
+        )
+
+
+def named_once(header: list[str], path: Path) -> None:
+    """Raise BadInput if columns share a name, or several have none."""
+    repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
+    if repeated:
+        raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
+
+
+def separated_lines(
+    path: Path, encoding: str, separator: str, *, quotes: bool = True
+) -> list[tuple[int, list[str]]]:
+    """(line number, fields) of every line that is not blank."""
+    lines = rows_of(decoded(path, encoding), path, form_of(separator, quotes=quotes))
+    return [(number, fields) for number, fields in lines if fields]
+
+
+def form_of(separator: str, *, quotes: bool, escape: str | None = None) -> dict:
+    """How Python's csv module is told the form of a file."""
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    escaped = {"escapechar": escape, "doublequote": True} if escape else {}
+    return {"delimiter": separator, "quoting": quoting, **escaped}
+
+
+def rows_of(text: str, path: Path, form: dict) -> Iterator[tuple[int, list[str]]]:
+    """(line number, fields) of every row, with no fields for a blank line.
+
+    Raises BadInput for a row whose quotes do not end, or are escaped in a way that is not stated.
+    """
+    csv.field_size_limit(2**31 - 1)
+    held: list[str] = []  # the lines of the row that is read
+    suspect = '\\"' in text and form["quoting"] != csv.QUOTE_NONE and "escapechar" not in form
+    reader, start = csv.reader(kept(text, held), **form), 1
+    try:
+        for fields in reader:
+            if len(held) > 1:
+                closed(held, f"{path}: the row of line {start}", form)
+            if suspect and any('\\"' in line for line in held):
+                unescaped(held, f"{path}: line {start}", form)
+            yield start, fields
+            start = reader.line_num + 1
+            held.clear()
+    except csv.Error as error:
+        raise BadInput(f"{path}: line {reader.line_num} cannot be read ({error})") from None
+
+
+def kept(text: str, held: list[str]) -> Iterator[str]:
+    """The lines of a text with their ends, each added to `held` too."""
+    # a StringIO would take four bytes a character
+    for line in io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", newline=""):
+        held.append(line)
+        yield line
+
+
+def closed(lines: list[str], where: str, form: dict) -> None:
+    """Raise BadInput if a row of several lines is not properly quoted: a stray quote swallows other rows."""
+    if not strict(lines, form):
+        raise BadInput(
+            f"{where} has a field that begins with a double quote and takes in the next {len(lines) - 1} "
+            "lines; put quotes around the whole text and write its own twice, or, where all quotes of a data "
+            "set are of its texts, quotes: false in its row"
+        )
+
+
+def unescaped(lines: list[str], where: str, form: dict) -> None:
+    """Raise BadInput if the quotes in a row's fields are written with a backslash before them."""
+    if not strict(lines, form) and strict(lines, form | {"escapechar": "\\"}):
+        raise BadInput(
+            f'{where} has quotes with a backslash before them (\\"); state escape: "\\\\" in the row of the '
+            "data set, or write a quote in a text twice"
+        )
+
+
+def strict(lines: Iterable[str], form: dict) -> bool:
+    """Whether the quotes of a row are where they may be."""
+    try:
+        return bool(list(csv.reader(lines, strict=True, **form)))
+    except csv.Error:
+        return False
+
+
+def found(text: str, usual: str, *, quotes: bool) -> str:
+    """The separator of a file: the usual one, unless only another divides the header and the rows alike."""
+    sample = list(islice(io.StringIO(text[: 2**20], newline=""), SAMPLE))
+    if len(first_rows(sample, usual, quotes)[0]) > 1:
+        return usual
+    others = [mark for mark in MARKS if mark != usual and divides(first_rows(sample, mark, quotes))]
+    return others[0] if len(others) == 1 else usual
+
+
+def first_rows(sample: list[str], mark: str, quotes: bool) -> list[list[str]]:
+    """The rows of the first lines; at least one."""
+    try:
+        return [row for row in csv.reader(sample, **form_of(mark, quotes=quotes)) if row] or [[]]
+    except csv.Error:
+        return [[]]
+
+
+def divides(rows: list[list[str]]) -> bool:
+    """Whether all rows have as many fields as the header, two or more; the last may be cut short."""
+    widths = {len(row) for row in rows[: max(2, len(rows) - 1)]}
+    return len(widths) == 1 and widths.pop() > 1 and len(rows) > 1
+
+
+def spaced(text: str, form: dict, path: Path) -> bool:
+    """Whether quoted fields have blanks before them, by which the quotes would count as text."""
+    mark = re.escape(form["delimiter"])
+    if form["quoting"] == csv.QUOTE_NONE or not re.search(rf'{mark} +"[^"\r\n]*" *(?:{mark}|\r?\n|\Z)', text):
+        return False
+    fields = (field for _, row in rows_of(text, path, form) for field in row)
+    return any(field[:1] == " " and re.fullmatch(r'"[^"]*"?', field.strip()) for field in fields)

@@ -1,0 +1,85 @@
+"""The settings that a block tries for its methods: one key by `choose`, several by a table of kind `search`.
+
+A search has runs of its own, and what it chooses comes back as a file of the configuration. So the DAG is
+known beforehand, and a block that waits for a search is planned when that file is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from tailprompt.errors import BadInput
+from tailprompt.plan.points import Point, parse, vary
+from tailprompt.plan.starts import starts_of
+
+
+def tried(spec: dict, method: str) -> dict[str, list]:
+    """Key -> the values that a block tries for a method, as `lr`; {} if it tries none (`of` may have [])."""
+    base = parse(method)[0]
+    if spec["kind"] == "search":
+        return spec["over"] | spec.get("of", {}).get(base, {})
+    if "choose" not in spec:
+        return {}
+    choose = spec["choose"]
+    values = choose.get("of", {}).get(base, choose["values"])
+    return {choose["over"]: values} if values else {}
+
+
+def each_tried(spec: dict, method: str) -> list[str]:
+    """The names of the runs that a block takes for a method, as `prompt@epochs=10,lr=3e-05`.
+
+    Raises BadInput for a method whose name already gives a value.
+    """
+    values, (base, changes) = tried(spec, method), parse(method)
+    if given := sorted(values.keys() & changes.keys()):
+        key, (of, said) = given[0], ("of", "over")
+        values_of = f"{{{base}: {{{key}: [...]}}}}"
+        if spec["kind"] != "search":
+            of, said, values_of = "choose", "choose: over", f"{{of: {{{base}: [...]}}}}"
+        raise BadInput(
+            f"'{method}': its table varies {key} already ({said}); leave {key} out of the name, or state the "
+            f"values for {base} in {of}: {values_of}"
+        )
+    names = []
+    for combination in product(*(values[key] for key in sorted(values))):
+        name = method
+        for key, value in zip(sorted(values), combination, strict=True):
+            name = vary(name, key, value)
+        names.append(name)
+    return names
+
+
+def check_search(name: str, cells: Iterable[tuple[str, str, str | None]]) -> None:
+    """Raise BadInput if two cells of a search would choose for the same cell of the protocol.
+
+    cells: (data set, method, backbone). What follows an @ has no cell of its own.
+    """
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for dataset, method, _ in cells:
+        cell = parse(dataset)[0], parse(method)[0]
+        if cell in found:
+            other = " on ".join(reversed(found[cell]))
+            raise BadInput(
+                f"{name}: {method} on {dataset} and {other} share one cell of the protocol, "
+                f"{'.'.join(cell)}; search one of them, or give the other a row of its own"
+            )
+        found[cell] = dataset, method
+
+
+def unsearched(config: dict, spec: dict, tables: dict, points: Iterable[Point]) -> Iterator[str]:
+    """What the searches that a block names have not chosen yet for its runs, and for those they start from.
+
+    tables: of the block's paper.
+    """
+    if "searched" not in spec:
+        return
+    given = config["protocols"][spec["protocol"]].get("cells", {})
+    for point in points:
+        for run in (point, *starts_of(config, point)):
+            (method, changes), dataset = parse(run.method), parse(run.dataset)[0]
+            chosen = given.get(dataset, {}).get(method, {}).keys() | changes.keys()
+            for search in spec["searched"]:
+                listed = method in {parse(name)[0] for name in tables[search]["methods"]}
+                if listed and not tried(tables[search], method).keys() <= chosen:
+                    yield search

@@ -1,0 +1,79 @@
+"""What tables and figures can be made of the runs that are here, for `train: false`.
+
+Without training, a block keeps its data sets that are here and takes the runs that are what is asked. It says
+what it lacks; a block without any run is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tailprompt.plan import agreement, asked
+from tailprompt.plan.blocks import WITHOUT_RUNS, points
+from tailprompt.plan.places import run_folder
+from tailprompt.plan.points import Point
+from tailprompt.plan.settings import settings
+from tailprompt.plan.starts import start_of
+
+
+def run_is_here(
+    config: dict, point: Point, weights: Callable[[str], dict | None], root: Path = Path(".")
+) -> bool:
+    """Whether a run and all that it builds on are here and what is asked, or came in a bundle without that.
+
+    weights: a backbone's name -> what `made.weights` returns.
+    """
+    results = root / "results" / config["scale"]
+    if not (run_folder(results, point) / "run.json").is_file():
+        return False
+    wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
+    if not agreement.stands(wanted, point, results):
+        return False
+    first = start_of(config, point)
+    return (
+        not first or agreement.came_alone(results, point, first) or run_is_here(config, first, weights, root)
+    )
+
+
+def narrowed(
+    block: dict, *, is_here: Callable[[Point], bool], prepared: Callable[[str], bool]
+) -> dict | None:
+    """A block with the data sets that are here alone; None if it has no run, or no data, to show.
+
+    `left_out` names the data sets that are gone, `lacks` the runs that are not here or not what is asked.
+    """
+    kept = {row["dataset"] for row in block["datasets"] if prepared(row["dataset"])}
+    found, taken = on(block, kept), points(on(block, kept))
+    lacks = [point.path for point in taken if not is_here(point)]
+    if not kept or len(lacks) == len(taken) and block["kind"] not in WITHOUT_RUNS:
+        return None
+    gone = [row.get("title") or row["name"] for row in block["datasets"] if row["dataset"] not in kept]
+    return found | {key: value for key, value in (("left_out", gone), ("lacks", lacks)) if value}
+
+
+def on(block: dict, datasets: set[str]) -> dict:
+    """A block on some of its data sets."""
+    kept = {key: [row for row in block[key] if row["dataset"] in datasets] for key in ("datasets", "runs")}
+    if "claims" in block:
+        kept["claims"] = [
+            {**claim, "datasets": [name for name in claim["datasets"] if name in datasets]}
+            for claim in block["claims"]
+        ]
+    if "original" in block:
+        kept["original"] = on(block["original"], datasets)
+    return {**block, **kept}
+
+
+def said(everything: dict, narrow: dict) -> str:
+    """What the screen shows of tables and figures that are left out or lack something."""
+    out = [f"{name} of {paper}" for what, paper, name in everything if (what, paper, name) not in narrow]
+    part = [
+        f"{name} of {paper} ({len(points(block)) - len(block.get('lacks', []))} of {len(points(whole))})"
+        for (what, paper, name), whole in everything.items()
+        if (block := narrow.get((what, paper, name), {})).keys() & {"lacks", "left_out"}
+    ]
+    lines = [f"train: false, so {len(narrow)} of {len(everything)} tables and figures are made"]
+    lines += [f"  of a part of their runs: {', '.join(part)}"] if part else []
+    lines += [f"  not, as none of their runs is here: {', '.join(out)}"] if out else []
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""One page that says which method to take: evidence from runs, pictures, words."""

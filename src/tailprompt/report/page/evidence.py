@@ -1,0 +1,177 @@
+"""What the page says of the methods on a data set, as numbers: the leader, its leads, classes, and more data.
+
+The leader is the best on dev, so that its leads on test are between methods chosen beforehand. Leads and the
+gain from more data have the errors of claims: Student's t over seeds, the bootstrap over test examples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tailprompt.errors import BadInput, known
+from tailprompt.plan import agreement
+from tailprompt.report import bootstrap, records, verdicts
+from tailprompt.report.answers import answers
+from tailprompt.report.sheet import greek
+from tailprompt.report.tables.comparison import gains
+from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.metrics import CLASS, GROUPS
+from tailprompt.tasks.registry import recorded
+
+WORST = 10  # classes
+LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
+TAKEN = 3  # classes that one is taken for, at most
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method: scores in points (mean over seeds), its lead over the leader with interval and p, cost."""
+
+    method: str
+    title: str
+    run: str
+    scores: dict[str, float]  # of test, `f1/tail` and others
+    seeds: list[float]  # the score of each run
+    dev: float
+    lead: tuple[float, float, float, float]  # over the leader: points, 95 % interval, p; NaN of the leader
+    trained: float  # parameters
+    seconds: float  # of a run
+    memory: float  # MB, the most of a run
+
+    @property
+    def worse(self) -> bool:
+        """Whether it is clearly worse than the leader; False where this is unknown."""
+        return bool(self.lead[0] < 0 and self.lead[3] < verdicts.ALPHA)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """A class: its id and rows, the leader's F1 in points, and (id, share) of what it is taken for."""
+
+    id: int
+    train: int
+    test: int
+    f1: float
+    taken: list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class More:
+    """Training rows -> mean score of each method, and what the last step of data gave the leader."""
+
+    points: pd.DataFrame  # method, rows, value
+    effect: verdicts.Effect | None
+
+
+def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
+    """The methods of a block, the leader first and then by dev; their chosen runs; the data set's report.
+
+    Raises BadInput unless the block is of one data set of classes with a method that has all its seeds.
+    """
+    score, (dataset, report) = spec["winner"], one(records.reports(root, spec), spec)
+    names = list(dict.fromkeys([score, *spec["metrics"]]))
+    runs, table, _ = records.taken(root, spec, names)
+    part = table[table.score == score].groupby(["split", "method"]).value.agg(["mean", "count"])
+    dev = (part.loc["dev"] if "dev" in part.index else part.iloc[:0]).dropna()
+    if dev.empty:
+        raise BadInput(f"{root}: no run of {known(row['name'] for row in spec['methods'])} is finished")
+    ranked = dev[dev["count"] == dev["count"].max()].sort_values("mean", ascending=False, kind="stable")
+    leader = ranked.index[0]
+    leads = gains(runs[runs.method.isin(ranked.index)], leader, [score], report)
+    titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
+    rows = []
+    for method in ranked.index:
+        here = runs[(runs.method == method) & runs.there]
+        test = 100 * table[(table.split == "test") & (table.method == method)].set_index("score").value
+        means = test.groupby(level=0, sort=False).mean().to_dict()
+        cost = pd.DataFrame(list(here.record)).reindex(columns=["trainable", "seconds", "memory_mb"])
+        rows.append(
+            Row(
+                method,
+                titles[method],
+                here.run.iloc[0],
+                means,
+                test[test.index == score].tolist(),
+                100 * ranked.loc[method, "mean"],
+                leads.get((dataset, method, score), (np.nan,) * 4),
+                cost.trainable.max(),
+                cost.seconds.median(),
+                cost.memory_mb.max(),
+            )
+        )
+    return rows, runs, report
+
+
+def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:
+    """The only data set of a block, with its report."""
+    if len(reports) != 1 or recorded(next(iter(reports.values()))) is not CLASSIFICATION:
+        raise BadInput(
+            f"{spec['name']} of {spec['paper']}: the page is of one data set with a class for each row; "
+            f"this block has {known(reports)}"
+        )
+    return next(iter(reports.items()))
+
+
+def groups(rows: list[Row], metric: str) -> list[str]:
+    """The groups of classes with a score of this metric, in order."""
+    return [name for name in GROUPS if name != "all" and rows[0].scores.get(f"{metric}/{name}", np.nan) >= 0]
+
+
+def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
+    """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger first.
+
+    Classes with fewer than LEAST test rows are left out, unless all are so small.
+    """
+    folders = runs[(runs.method == leader) & runs.there].folder
+    parts = [answers(folder, agreement.data_of(folder), report)["test"] for folder in folders]
+    names, classes = [f"f1/{CLASS}{name}" for name in report["classes"]], report["classes"]
+    scored = [records.scored(folder, report, names) for folder in folders]
+    each = pd.DataFrame([line for run in scored for line in run if line["split"] == "test"])
+    f1 = 100 * each.groupby("score", sort=False).value.mean().reindex(names).to_numpy()
+    pooled, train, test = pd.concat(parts), *(report["counts"][split] for split in ("train", "test"))
+    many = [c for c in range(len(classes)) if test[c] >= LEAST] or [c for c in range(len(classes)) if test[c]]
+    order = sorted(many, key=lambda c: (f1[c], -test[c]))[:WORST]
+    found = []
+    for c in order:
+        guesses = pooled.prediction[pooled.label == c].to_numpy()
+        others = Counter(guesses[guesses != c].tolist()).most_common(TAKEN)
+        taken = [(k, n / len(guesses)) for k, n in others]
+        found.append(Worst(c, train[c], test[c], f1[c], taken))
+    return found
+
+
+def more(root: Path, spec: dict, leader: str, score: str) -> More:
+    """Scores on cuts of the training rows, and the leader's gain from the last but one to the last."""
+    reports = records.reports(root, spec)
+    runs, table, _ = records.taken(root, spec, [score])
+    test = table[(table.split == "test") & (table.score == score)]
+    points = test.groupby(["dataset", "method"], sort=False, as_index=False).value.mean()
+    rows = points.dataset.map({name: report["rows"]["train"] for name, report in reports.items()})
+    points = points.assign(rows=rows, value=100 * points.value)
+    sizes = sorted(reports, key=lambda name: reports[name]["rows"]["train"])
+    drawn = [of_seeds(runs[(runs.dataset == name) & (runs.method == leader)], reports[name], score)
+             for name in sizes[-2:]]  # fmt: skip
+    seeds = sorted(set.intersection(*(set(each) for each in drawn))) if len(drawn) == 2 else []
+    few, many = ([each[seed] for seed in seeds] for each in drawn) if seeds else ([], [])
+    effect = verdicts.score(np.stack(many, 1), np.stack(few, 1)) if seeds else None
+    return More(points.sort_values("rows", kind="stable"), effect)
+
+
+def of_seeds(runs: pd.DataFrame, report: dict, score: str) -> dict[int, np.ndarray]:
+    """Seed -> the score of a method in every draw of test examples, which cuts of a data set share."""
+    added = records.statistics(runs, records.ranking(report, [score]))
+    random = bootstrap.stream(*records.test_ids(runs))
+    drawn = bootstrap.replicates(recorded(report), [score], records.groups(report), added, random)
+    return {seed: values[score] for (_, seed), values in drawn.items()}
+
+
+def predicting(runs: pd.DataFrame, leader: str) -> tuple[Path, bool]:
+    """The leader's run of its first seed, and whether it kept all that it trained."""
+    here = runs[(runs.method == leader) & runs.there].sort_values("seed", kind="stable").iloc[0]
+    settings = here.record["settings"]
+    return here.folder, settings.get("tuner") != "full" or bool(settings.get("keep"))

@@ -1,0 +1,128 @@
+"""The pictures of the page, as SVG: the ranking beside its cost, groups of classes, confusions, more data."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from tailprompt.report.figures import style
+from tailprompt.report.page.evidence import More, Row, Worst
+from tailprompt.report.sheet import number
+from tailprompt.tasks import metrics
+
+LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#BBBBBB"
+SALT = {"svg.hashsalt": "tailprompt", "svg.fonttype": "path"}  # the same bytes each time, and on any machine
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an element of an HTML page."""
+    text = io.StringIO()
+    with style.plt.rc_context({**style.SETTINGS, **SALT}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    style.plt.close(figure)
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def colour(row: Row, rows: list[Row]) -> str:
+    """Blue for the leader, light blue for what is not clearly worse, grey for the rest."""
+    return LEADER if row is rows[0] else WORSE if row.worse else NEAR
+
+
+def ranking(rows: list[Row], score: str) -> Figure:
+    """Bars of the score on test with a dot a seed, and the score against the seconds of a run."""
+    with style.plt.rc_context(style.SETTINGS):
+        height = 0.8 + 0.32 * len(rows)
+        figure, (bars, cost) = style.plt.subplots(
+            1, 2, figsize=(style.WIDTH * 1.25, max(2.4, height)), width_ratios=(3, 2)
+        )
+        places = np.arange(len(rows))[::-1]
+        for place, row in zip(places, rows, strict=True):
+            mean = row.scores[score]
+            bars.barh(place, mean, color=colour(row, rows), height=0.62)
+            bars.plot(row.seeds, [place] * len(row.seeds), "o", ms=2.5, color=style.INK, alpha=0.7)
+            bars.text(max(mean, *row.seeds), place, f"  {number(mean)}", va="center", color=style.INK)
+            cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows))
+            cost.annotate(
+                style.title(row.title), (row.seconds, mean), (4, 4), textcoords="offset points", fontsize=6
+            )
+        bars.set_yticks(places, [style.title(row.title) for row in rows])
+        bars.set_xlabel(f"test {metrics.title(score)}, points (a dot a seed)")
+        cost.set_xscale("log")
+        cost.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+        cost.xaxis.set_major_formatter("{x:,g}")
+        cost.xaxis.set_minor_formatter(NullFormatter())
+        cost.margins(0.25)
+        cost.set_xlabel("seconds of a training run")
+        cost.set_ylabel(f"test {metrics.title(score)}")
+    return figure
+
+
+def by_group(rows: list[Row], metric: str, names: list[str]) -> Figure:
+    """A panel of bars for each group of classes."""
+    with style.plt.rc_context(style.SETTINGS):
+        figure, axes = style.plt.subplots(
+            1, len(names), figsize=(style.WIDTH * 1.25, 0.8 + 0.26 * len(rows)), sharey=True, squeeze=False
+        )
+        places = np.arange(len(rows))[::-1]
+        for panel, name in zip(axes[0], names, strict=True):
+            values = [row.scores[f"{metric}/{name}"] for row in rows]
+            panel.barh(places, values, color=[colour(row, rows) for row in rows], height=0.62)
+            for place, value in zip(places, values, strict=True):
+                panel.text(value, place, f" {number(value)}", va="center")
+            panel.set_title(metrics.GROUPS[name])
+            panel.set_xlim(0, max(1, max(values) * 1.3))
+            panel.set_yticks(places, [style.title(row.title) for row in rows])
+    return figure
+
+
+def confusion(found: list[Worst], classes: list[str]) -> Figure:
+    """Of each of the worst classes the shares of its rows that are taken for others. classes: all names."""
+    columns = list(dict.fromkeys(c for one in found for c, _ in one.taken))
+    shares = np.zeros((len(found), len(columns)))
+    for line, one in enumerate(found):
+        for c, share in one.taken:
+            shares[line, columns.index(c)] = share
+    with style.plt.rc_context(style.SETTINGS):
+        size = (1.6 + 0.34 * max(1, len(columns)), 1.2 + 0.24 * len(found))
+        figure, axes = style.plt.subplots(figsize=size)
+        axes.imshow(
+            shares if columns else np.zeros((len(found), 1)), cmap="Blues", vmin=0, vmax=1, aspect="auto"
+        )
+        for line, column in zip(*np.nonzero(shares), strict=True):
+            share = shares[line, column]
+            ink = "white" if share > 0.5 else style.INK
+            axes.text(column, line, f"{100 * share:.0f}", ha="center", va="center", color=ink, fontsize=6)
+        names = [style.printable(classes[c], c) if c < len(classes) else "no class" for c in columns]
+        axes.set_xticks(range(len(columns)), names, rotation=60, ha="right", rotation_mode="anchor")
+        axes.set_yticks(range(len(found)), [style.printable(classes[one.id], one.id) for one in found])
+        axes.set_xlabel("taken for, % of its test rows")
+        axes.spines[:].set_visible(False)
+    return figure
+
+
+def learning(data: More, rows: list[Row], score: str) -> Figure:
+    """The score of the best methods against the number of training rows."""
+    with style.plt.rc_context(style.SETTINGS):
+        figure, (axes,) = style.panels(1, 1, 2.5)
+        for row, look in zip(rows, style.LINES, strict=False):
+            line(axes, data, row, look)
+        style.counts(axes.xaxis)
+        sizes = sorted(set(data.points.rows))
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        axes.set_xlabel("training rows")
+        axes.set_ylabel(f"test {metrics.title(score)}")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def line(axes: Axes, data: More, row: Row, look: dict) -> None:
+    """The line of one method."""
+    own = data.points[data.points.method == row.method]
+    dashes = {"dashes": look["dashes"]} if look["dashes"] else {}
+    label = style.title(row.title)
+    axes.plot(own.rows, own.value, color=look["color"], marker=look["marker"], ms=4, label=label, **dashes)

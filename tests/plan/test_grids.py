@@ -1,0 +1,158 @@
+"""The plan of a search: its points, what waits for it, and what its choice then gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from scales import scale
+
+from tailprompt.errors import BadInput
+from tailprompt.plan import blocks, config
+from tailprompt.plan.explain import explain
+from tailprompt.plan.grids import each_tried
+from tailprompt.plan.layers import merge
+from tailprompt.plan.points import Point
+from tailprompt.plan.runnable import check_settings
+from tailprompt.plan.starts import start_of
+
+SEARCH = {
+    "kind": "search",
+    "over": {"lr": [1e-5, 1e-4], "epochs": [10]},
+    "of": {"prompt": {"epochs": [1, 2]}},
+}
+GLEE, LPT = ({"make": {paper: {}}} for paper in ("glee-fair", "lpt-fair"))
+
+
+def fair(*more):
+    """The mini scale with the fair papers alone, and more layers over it."""
+    found = {**scale("mini"), "make": {}}
+    for layer in more:
+        found = merge(found, layer)
+    return found
+
+
+def chosen(tables, **settings):
+    """The choice of some searches of LPT: the same settings for all their methods."""
+    whole = scale("mini")
+    listed = [name for table in tables for name in whole["papers"]["lpt-fair"]["tables"][table]["methods"]]
+    cells = {"cifar100-resplit-dev": {name: settings for name in listed}}
+    return {"protocols": {"lpt-fair": {"cells": cells}}}
+
+
+def planned(whole):
+    """The names of the tables of a plan."""
+    return [name for _, _, name in blocks.shown(whole)]
+
+
+def test_each_combination_is_a_point_with_its_keys_in_order():
+    assert each_tried(SEARCH, "ft") == ["ft@epochs=10,lr=1e-05", "ft@epochs=10,lr=0.0001"]
+    assert len(each_tried(SEARCH, "prompt@keep=true")) == 4
+    assert each_tried(SEARCH, "prompt@keep=true")[0] == "prompt@keep=true,epochs=1,lr=1e-05"
+
+
+def test_a_name_that_gives_what_is_searched_is_refused():
+    with pytest.raises(BadInput, match=r"varies lr already \(over\); .* in of: {ft: {lr: \[...\]}}$"):
+        each_tried(SEARCH, "ft@lr=1e-3")
+
+
+def test_a_search_has_its_own_seed_and_every_method_as_many_points():
+    points = blocks.all_points(fair(GLEE))
+    assert {point.seed for point in points} == {775}
+    counts = Counter((point.dataset, point.method.partition("@")[0]) for point in points)
+    assert len(counts) == 3 * 12 and set(counts.values()) == {8}
+
+
+def test_no_run_is_planned_with_settings_that_were_not_searched():
+    whole = fair(GLEE, LPT)
+    assert planned(whole) == ["search", "search"]
+    assert blocks.waiting(whole)["lpt-fair", "claims"] == ["search", "search-phase2"]
+    point = Point("glee-fair", "bert-mini", "cmid", "prompt", 775)
+    with pytest.raises(BadInput, match="no lr is given"):
+        check_settings(whole, [point])
+
+
+def test_phase_two_is_searched_from_phase_one_as_chosen_and_the_rest_waits_for_both():
+    first = fair(LPT, chosen(["search"], lr=1e-3, epochs=40))
+    assert planned(first) == ["search", "search-phase2"]
+    (point, *_) = [point for point in blocks.all_points(first) if point.method.startswith("lpt@")]
+    start = start_of(first, point)
+    assert (start.method, check_settings(first, [start])[start]["lr"]) == ("lpt-phase1", 1e-3)
+    both = fair(LPT, chosen(["search", "search-phase2"], lr=1e-3, epochs=40))
+    assert planned(both) == ["search", "search-phase2", "scores", "claims"]
+    assert not blocks.waiting(both)
+
+
+def test_the_choice_of_a_part_is_not_enough():
+    cells = {"cmid": {"prompt": {"lr": 1e-4}}}
+    assert planned(fair(GLEE, {"protocols": {"glee-fair": {"cells": cells}}})) == ["search"]
+
+
+def test_what_was_searched_does_not_change_with_what_is_chosen():
+    before, after = fair(LPT), fair(LPT, chosen(["search", "search-phase2"], lr=1.0, epochs=1))
+    points = blocks.points(blocks.shown(before)["tables", "lpt-fair", "search"])
+    assert check_settings(before, points) == check_settings(after, points)
+
+
+def test_claims_keep_the_data_sets_of_a_set_and_the_original_takes_the_same():
+    found = scale("mini")["papers"]["glee-fair"]["tables"]["claims"]
+    block = blocks.expand(scale("mini"), found)
+    whole = scale("mini")["papers"]["glee"]["tables"]["claims"]["claims"]
+    assert [claim["id"] for claim in block["claims"]] == [name for name in whole if "few-shot" not in name]
+    assert {name for claim in block["claims"] for name in claim["datasets"]} == {
+        *scale("mini")["sets"]["fair"]
+    }
+    original = block["original"]
+    assert [claim["datasets"] for claim in original["claims"]] == [c["datasets"] for c in block["claims"]]
+    assert {point.protocol for point in blocks.points(block)} == {"glee", "glee-fair"}
+
+
+def test_explain_names_the_file_of_the_choice(tmp_path):
+    file = tmp_path / "search.yaml"
+    file.write_text("protocols: {glee-fair: {cells: {cmid: {prompt: {epochs: 30, lr: 1.0e-4}}}}}\n")
+    files = ["config/mini.yaml", str(file)]
+    point = Point("glee-fair", "bert-mini", "cmid", "prompt", 775)
+    text = explain(config.load(files), config.layers_of(files), point, tmp_path)
+    assert f"{file}: protocols.glee-fair.cells.cmid.prompt" in text
+
+
+@pytest.mark.parametrize(
+    "change, cell",
+    [
+        ({"tables": {"search": {"methods": ["prompt", "prompt@tied=false"]}}}, "r52-rebuilt.prompt"),
+        ({"sets": ["cmid@train=100", "cmid@train=200"]}, "cmid.cls-tanh"),
+    ],
+)
+def test_what_would_choose_for_one_cell_twice_is_refused(change, cell):
+    sets = {"sets": {"fair": change["sets"]}} if "sets" in change else {}
+    tables = {"papers": {"glee-fair": {"tables": change.get("tables", {})}}}
+    with pytest.raises(BadInput, match=f"^table search of glee-fair: .* share one cell .*, {cell};"):
+        blocks.shown(fair(GLEE, sets, tables))
+
+
+@pytest.mark.parametrize(
+    "claims, said",
+    [
+        ("searched: [scores]", "searched 'scores' is no search under protocol glee-fair"),
+        ("searched: [nothing]", "'nothing' .* is none of the papers.glee-fair.tables"),
+        ("original: glee-fair", "original is its own protocol"),
+        ("original: nothing", "'nothing' .* is none of the protocols"),
+        ("only: nothing", "'nothing' .* is none of the sets"),
+    ],
+)
+def test_a_table_that_names_no_search_protocol_or_set_is_refused(tmp_path, claims, said):
+    (tmp_path / "own.yaml").write_text(f"papers: {{glee-fair: {{tables: {{claims: {{{claims}}}}}}}}}\n")
+    with pytest.raises(BadInput, match=said):
+        config.load(["config/mini.yaml", str(tmp_path / "own.yaml")])
+
+
+@pytest.mark.parametrize(
+    "over", ["{lr: 1.0e-3}", "{lr: []}", "{lr: [1e-3]}", "{}", "[lr]", '{"l r": [1]}', "{lr: [1.0, 1.0]}"]
+)
+def test_values_that_no_name_of_a_run_can_hold_are_refused(tmp_path, over):
+    (tmp_path / "own.yaml").write_text(f"papers: {{glee-fair: {{tables: {{search: {{over: {over}}}}}}}}}\n")
+    if over == "{}":  # merging with nothing changes nothing
+        assert config.load(["config/mini.yaml", str(tmp_path / "own.yaml")])
+        return
+    with pytest.raises(BadInput, match="over"):
+        config.load(["config/mini.yaml", str(tmp_path / "own.yaml")])

@@ -1,0 +1,78 @@
+"""The audit of runs: a CSV with names and reasons, from probabilities of several methods on held-out rows."""
+
+import json
+
+import made_up
+import numpy as np
+import pandas as pd
+import pytest
+
+from tailprompt import audit
+from tailprompt.errors import BadInput
+from tailprompt.report import doubts
+
+WRONG = {"test-3": 4, "test-145": 0}  # labels of a rare class, whose true one is 0, and the other way round
+
+
+def results(root, *, methods=("a", "b")):
+    """Runs that are sure of the true labels; two labels of the data are wrong, and one text stands twice."""
+    data = made_up.data(root)
+    truth = made_up.labels()
+    table = pd.read_parquet(data.with_suffix(".parquet"))
+    table["text"] = [f"text {name}" for name in table.id]
+    table.loc[table.id == "dev-1", "text"] = "Text test-120"
+    for name, label in WRONG.items():
+        table.loc[table.id == name, "label"] = label
+    table.to_parquet(data.with_suffix(".parquet"), index=False)
+    for method in methods:
+        for seed in (1, 2):
+            folder = made_up.run(root, method, seed)
+            logits = 3 * np.eye(6)[np.tile(truth, 2)] + np.random.default_rng(seed).normal(
+                size=(2 * len(truth), 6)
+            )
+            rows = table[["id", "split", "label"]].assign(prediction=logits.argmax(1), scores=list(logits))
+            rows.to_parquet(folder / "predictions.parquet", index=False)
+    return root / "runs"
+
+
+def test_wrong_labels_come_first_with_their_reasons_the_rare_class_too(tmp_path):
+    listed, out, methods = audit.audit([results(tmp_path)], None, doubts.SHARE)
+    assert methods == 2 and out == tmp_path / "audit/made.csv"
+    first = listed[listed.advice == "check"]
+    assert {*WRONG} <= {*first.id}
+    row = first.set_index("id").loc["test-3"]
+    assert (row.label, row.suggested) == ("tea & co_1", "earn") and "2 of 2 methods say earn" in row.reasons
+    assert pd.read_csv(out).columns.tolist() == audit.COLUMNS
+
+
+def test_the_same_text_with_two_labels_is_listed_without_any_doubt_of_the_methods(tmp_path):
+    listed, *_ = audit.audit([results(tmp_path)], tmp_path / "x.csv", doubts.SHARE)
+    twice = listed[listed.reasons.str.contains("the same text also has label")]
+    assert {*twice.id} == {"dev-1", "test-120"}
+
+
+def test_runs_of_two_data_sets_are_refused(tmp_path):
+    place = results(tmp_path)
+    made_up.data(tmp_path, "other")
+    made_up.run(tmp_path, "a", 1, dataset="other")
+    with pytest.raises(BadInput, match="audit is of one data set"):
+        audit.audit([place], None, doubts.SHARE)
+
+
+def test_a_place_without_runs_is_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match="no finished run"):
+        audit.audit([tmp_path], None, doubts.SHARE)
+
+
+def test_data_with_other_labels_than_classes_are_refused(tmp_path):
+    place = results(tmp_path)
+    file = tmp_path / "data/made.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"task": "tagging"}))
+    with pytest.raises(BadInput, match="rows with one class each"):
+        audit.audit([place], None, doubts.SHARE)
+
+
+def test_a_method_that_has_learned_little_does_not_judge():
+    labels = np.array([0, 1, 2, 3])
+    good, poor = np.eye(4), np.eye(4)[[0, 2, 3, 1]]
+    assert [*audit.able({"good": good, "poor": poor}, labels)] == ["good"]
