@@ -13,7 +13,7 @@ from snakemake.utils import min_version
 min_version("9.25")
 sys.path.insert(0, f"{workflow.basedir}/src")
 # A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
-gc.set_threshold(50_000)
+gc.disable()
 
 
 report: "workflow/report/workflow.rst"
@@ -36,6 +36,8 @@ localrules:
 
 
 onstart:
+    gc.freeze()  # what was planned is no garbage
+    gc.enable()
     # what a killed driver's jobs finished is not trained again, unless it shall be
     if workflow.is_main_process and (workflow.dag_settings.forceall or workflow.dag_settings.forcerun):
         forget_finished()

@@ -157,7 +157,8 @@ for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "
 about = {**read_asked(Path(options["--asked"])), "data": {"sha256": sha(data)}, "seconds": 1.0}
 row = json.loads((root / "backbones" / f"{backbone}.json").read_text())
 about["saw"] = sha(row["path"] + "/model.safetensors")
-about["start_sha256"] = "--start" in options and sha(options["--start"] + "/weights.safetensors")
+start = about["start"] and root / "runs" / about["start"]["run"] / "weights.safetensors"
+about["start_sha256"] = start and sha(start)
 about["weights_sha256"] = sha(folder / "weights.safetensors")
 (folder / "run.json").write_text(json.dumps(about))
 """,

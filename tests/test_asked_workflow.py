@@ -56,7 +56,8 @@ folder, data = root / "runs" / point, root / "data" / f"{point.split('/')[2]}.pa
 for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv"):
     (folder / name).write_text(str(time.time_ns()))
 about = {**read_asked(Path(options["--asked"])), "data": {"sha256": sha256(data)}, "seconds": 1.0}
-about["start_sha256"] = "--start" in options and sha256(Path(options["--start"], "weights.safetensors"))
+start = about["start"] and root / "runs" / about["start"]["run"] / "weights.safetensors"
+about["start_sha256"] = start and sha256(start)
 about["weights_sha256"] = sha256(folder / "weights.safetensors")
 (folder / "run.json").write_text(json.dumps(about))
 """
@@ -64,11 +65,11 @@ FETCH = """
 import json, sys
 from pathlib import Path
 
-from tailprompt.files import sha256
+from tailprompt.files import json_option, sha256
 from tailprompt.model.folder import files_in
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-row = json.loads(options["--row"])
+row = json_option(options["--row"], "--row")
 digests = {file.name: sha256(file) for file in files_in(Path(row["path"]), row["family"])}
 Path(options["--out"]).write_text(json.dumps({**row, "sha256": digests}))
 """

@@ -247,7 +247,7 @@ def test_a_frozen_body_does_not_begin_as_the_checkpoints_below_the_head_of_a_tun
 def test_a_start_is_in_the_settings_and_given_or_neither(made, tmp_path):
     for start, asked in ((made, None), (None, {"method": "cls-tanh"})):
         settings = toy.settings("cls-tanh", start=asked, epochs=1)
-        with pytest.raises(BadInput, match="--start is the folder .* name in start: give both or neither"):
+        with pytest.raises(BadInput, match="start is the folder .* name in start: give both or neither"):
             toy.train(
                 made.parents[5], point_at("mine/tiny/toy/cls-relu/1"), toy.asked_of(settings, ROW), CPU, start
             )

@@ -48,6 +48,7 @@ from tailprompt.model.weights import (
 )
 from tailprompt.plan.agreement import CHECKED, read_asked
 from tailprompt.plan.held import finished, held, keep
+from tailprompt.plan.places import begins_at
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
 from tailprompt.progress import say
@@ -204,9 +205,7 @@ def begun_model(
     where `start` and the run's settings do not agree on there being one.
     """
     if bool(start) != bool(run.start):
-        raise BadInput(
-            "--start is the folder of the run that the settings name in start: give both or neither"
-        )
+        raise BadInput("start is the folder of the run that the settings name in start: give both or neither")
     source = getattr(run.head, "verbalizer", None) or f"class names of {prepared.path}"
     words = word_ids(outputs, prepared.words, backbone, run, source=source)
     texts = word_texts(prepared.parts["train"], backbone, run)
@@ -271,7 +270,6 @@ def main() -> None:
         metavar="FILE",
         help="what is asked of the run: results/<scale>/asked/<point>.json, which snakemake writes",
     )
-    parser.add_argument("--start", type=Path, metavar="FOLDER", help="folder of the run to begin from")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     parser.add_argument("--slots", type=int, default=1, help=SLOTS)
     parser.add_argument(
@@ -288,12 +286,13 @@ def main() -> None:
     keyed(asked["backbone"], options.asked, "family")
     repeatable(options.threads)
     folder, replaced = options.root / "runs" / point.path, read_json(options.asked).get("replaces", 0)
-    origin = options.start and sha256(file_of(options.start))
+    start = begins_at(options.root, keyed(asked.get("start") or {}, options.asked))
+    origin = start and sha256(file_of(start))
     with held(folder):  # before a GPU is taken, which one that waits does not need
         if finished(folder, asked, start=origin, replaced=replaced):
             say(f"{folder} was finished by another job; its files are in place")
             return
         with free(options.device, slots=options.slots, wanted=options.cards) as device:
             device = torch.device(device)
-            train(options.root, point, asked, device, options.start, capture=not options.eager)
+            train(options.root, point, asked, device, start, capture=not options.eager)
         keep(folder)

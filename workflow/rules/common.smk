@@ -113,8 +113,11 @@ def unless(settled, files):
 
 def gpus(wildcards):
     """The GPU slots of a job: a run wants the GPUs that its backbone asks for, another job one."""
-    wanted = runs.cards(config, wildcards.point) if hasattr(wildcards, "point") else 1
-    return runs.slots_taken(wanted, device=DEVICE, slots=SLOTS, cards=GPUS if LOCAL else None)
+    return slots_of(runs.cards(config, wildcards.point) if hasattr(wildcards, "point") else 1)
 
+
+slots_of = partial(runs.slots_taken, device=DEVICE, slots=SLOTS, cards=GPUS if LOCAL else None)
+if not slots_of(1):  # Snakemake is slow to call functions, and without GPUs no job takes one
+    gpus = 0
 
 report_of = partial(data.report, config)

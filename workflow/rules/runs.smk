@@ -27,12 +27,10 @@ rule train:
         nodes=1,  # on a cluster, which could give each GPU on another node
         mem_mb=lambda wildcards, attempt: runs.host_mb(config, wildcards.point) * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
-    params:
-        start=lambda wildcards, input: folder_option("--start", input.start),
     shell:
         "python -m tailprompt.train --root results/{wildcards.scale:q}"
         " --point {wildcards.point:q}"
-        " --asked {input.asked:q} {params.start}"
+        " --asked {input.asked:q}"
         " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
 
 

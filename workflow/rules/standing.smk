@@ -2,6 +2,8 @@
 
 RESULTS = Path("results", SCALE)
 LOCKS = Path(".snakemake", "locks")
+# hundreds of runs begin from one
+start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
 
 
@@ -55,7 +57,7 @@ def run_asked(point):
     """
     resolve()
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
-    wanted = asked.asked(config, point, settings, weights(point.backbone))
+    wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
     settled = start_stands(point) and rows_stand(point.dataset)
     settled = settled and agreement.stands(wanted, point, RESULTS)
     made = standing.of_run(RESULTS / "runs" / point.path)
@@ -133,6 +135,7 @@ def noted(kind, of):
     return lambda wildcards: standing.note(config, kind, getattr(wildcards, of))
 
 
+@cache  # a run is in several tables
 def predictions(point):
     """The predictions of a run, where they are if the run is what is asked; None for what shall not be trained."""
     if not TRAINS and not is_here(point):

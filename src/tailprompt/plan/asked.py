@@ -5,6 +5,8 @@ Training reads its settings there, and run.json repeats them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tailprompt.files import sha256
@@ -19,11 +21,20 @@ from tailprompt.plan.starts import start_of, starting
 EXTRAS = ("features", "vectors")  # what figures want beside predictions: a run may hold more than is asked
 
 
-def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Path = Path(".")) -> dict:
+def asked(
+    config: dict,
+    point: Point,
+    told: dict,
+    weights: dict | None,
+    root: Path = Path("."),
+    digest_of: Callable[[Point], str] | None = None,
+) -> dict:
     """What is asked of a run, as it reads back from JSON.
 
-    told: its settings. weights: what `made.weights` returns for its backbone.
+    told: its settings. weights: what `made.weights` returns for its backbone. digest_of: `digest_asked`
+    of the run that it begins from, for whoever asks for many runs that begin from one.
     """
+    digest_of = digest_of or partial(digest_asked, config, weights=weights, root=root)
     words = told.get("verbalizer")
     wanted = {
         "settings": {key: value for key, value in told.items() if key not in EXTRAS},
@@ -31,18 +42,21 @@ def asked(config: dict, point: Point, told: dict, weights: dict | None, root: Pa
         "backbone": backbone_row(config, point.backbone),
         "weights": weights,
         "verbalizer": words and read_words(root / words),
-        "start": start(config, point, weights, root),
+        "start": start(config, point, digest_of, root),
     }
     return read_back(wanted)
 
 
-def start(config: dict, point: Point, weights: dict | None, root: Path) -> dict | None:
+def digest_asked(config: dict, point: Point, weights: dict | None, root: Path = Path(".")) -> str:
+    """The digest of what is asked of a run from which others begin."""
+    wanted = asked(config, point, settings(config, point), weights, root)
+    return digest({**wanted, "extras": {}})
+
+
+def start(config: dict, point: Point, digest_of: Callable[[Point], str], root: Path) -> dict | None:
     """Where a run begins: a run with a digest of what is asked of it, or a folder with its digests."""
     if folder := (starting(config, point) or {}).get("folder"):
         files = {name: sha256(root / folder / name) for name in adapter_config.FILES}
         return {"folder": folder, "sha256": files}
     first = start_of(config, point)
-    if first is None:
-        return None
-    wanted = asked(config, first, settings(config, first), weights, root)  # both have one backbone
-    return {"run": first.path, "asked": digest({**wanted, "extras": {}})}
+    return first and {"run": first.path, "asked": digest_of(first)}  # both have one backbone

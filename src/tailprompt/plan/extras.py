@@ -7,27 +7,27 @@ from tailprompt.plan.points import Point
 from tailprompt.plan.rows import backbone_of
 
 
-def extras(config: dict, point: Point) -> dict:
-    """What a run writes besides predictions: `features` of some classes, `vectors` of all, or nothing."""
-    asked = {"features": features_asked(config, point), "vectors": vectors_asked(config, point)}
-    return {key: value for key, value in asked.items() if value}
+def extras(config: dict, point: Point, takers: list[tuple[str, dict]] | None = None) -> dict:
+    """What a run writes besides predictions: `features` of some classes, `vectors` of all, or nothing.
+
+    takers: what `takers_of` returns, which whoever asks for many runs need not find for each.
+    """
+    takers = takers_of(config) if takers is None else takers
+    taken = [(what, spec) for what, spec in takers if asks(config, spec, point)]
+    classes = {name for what, spec in taken if what == "features" for name in spec["classes"]}
+    vectors = any(what == "vectors" for what, _ in taken)
+    return ({"features": sorted(classes)} if classes else {}) | ({"vectors": True} if vectors else {})
 
 
-def features_asked(config: dict, point: Point) -> list[str]:
-    """The classes of this run whose feature vectors a figure needs."""
-    specs = [figure_spec(config, paper, figure) for paper, figure in made(config, "figures")]
-    return sorted({name for spec in specs for name in spec.get("classes", []) if asks(config, spec, point)})
-
-
-def vectors_asked(config: dict, point: Point) -> bool:
-    """Whether a table or figure takes the feature vectors of all training and test examples of this run."""
-    specs = [
-        config["papers"][paper].get(what, {}).get(name, {})
-        for what in ("tables", "figures")
-        for paper, name in made(config, what)
+def takers_of(config: dict) -> list[tuple[str, dict]]:
+    """(features or vectors, block) of each block, or claim as a block, that takes some of its runs."""
+    figures = [figure_spec(config, paper, name) for paper, name in made(config, "figures")]
+    tables = [
+        config["papers"][paper].get("tables", {}).get(name, {}) for paper, name in made(config, "tables")
     ]
-    under = [spec for spec in specs if spec.get("protocol") == point.protocol]
-    return any(asks(config, part, point) for spec in under for part in taking_vectors(spec))
+    vectors = [part for spec in (*tables, *figures) for part in taking_vectors(spec)]
+    features = [("features", spec) for spec in figures if spec.get("classes")]
+    return [*features, *(("vectors", part) for part in vectors)]
 
 
 def taking_vectors(spec: dict) -> list[dict]:

@@ -25,6 +25,13 @@ def present(folder: Path) -> Path:
     return other if not (folder / "run.json").is_file() and (other / "run.json").is_file() else folder
 
 
+def begins_at(results: Path, start: dict) -> Path | None:
+    """The folder whose weights a run begins from: a run's, or an adapter's. start: as the run is asked."""
+    if "run" in start:
+        return results / f"runs/{start['run']}"
+    return Path(str(start["folder"])) if "folder" in start else None
+
+
 def report_file(results: Path, dataset: str) -> Path:
     """The report of a data set: that of a bundle if the data set was not prepared here."""
     here, other = (root / "data" / f"{dataset}.json" for root in (results, results / BUNDLED))

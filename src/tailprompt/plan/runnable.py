@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from math import inf
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.model.folder import check_complete, check_family
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
-from tailprompt.plan.extras import extras
+from tailprompt.plan.extras import extras, takers_of
 from tailprompt.plan.joins import check_joined
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
@@ -75,21 +75,28 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
     """The settings of each point; raises BadInput at the first point that cannot run."""
     rules = validator("config", str(Path(root, SCHEMAS)))
-    asked, cells, known_as = {}, {}, {}
+    find = cache(partial(resolved, config))  # many runs have one start
+    asked, cells, known_as, takers = {}, {}, {}, takers_of(config)
     for point in points:
+        beside = extras(config, point, takers)
         if (cell := replace(point, seed=0)) not in cells:  # what is checked does not depend on the seed
-            cells[cell] = resolved(config, point)
-            check_run(config, point, cells[cell], rules, root)
-            check_name(cell, cells[cell], known_as)
-        asked[point] = cells[cell].settings | extras(config, point)
+            cells[cell] = find(point).settings
+            check_run(config, point, find, beside, rules, root)
+            check_name(cell, find(point), known_as)
+        asked[point] = cells[cell] | beside
     return asked
 
 
-def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Path) -> None:
-    """Raise BadInput if the settings, backbone, verbalizer or start of a run cannot be used."""
+def check_run(
+    config: dict, point: Point, find: Callable[[Point], Resolved], beside: dict, rules, root: str | Path
+) -> None:
+    """Raise BadInput if the settings, backbone, verbalizer or start of a run cannot be used.
+
+    find: (run) -> what `resolved` returns. beside: what it writes besides predictions.
+    """
     where = f"{point.method} on {point.dataset} under {point.protocol}:"
     check_changes(point, rules)
-    run, row = asked.run, config["backbones"][point.backbone]
+    run, row = find(point).run, config["backbones"][point.backbone]
     check_backbone(row, point.backbone, run, root, where)
     shape = shape_of(config, row, root)
     with said_of(where):
@@ -97,14 +104,14 @@ def check_run(config: dict, point: Point, asked: Resolved, rules, root: str | Pa
     if run.input.reads != "image":
         texts = dataset_row(config, point.dataset)
         check_shown(run, texts, where)
-        check_suits(run, texts, extras(config, point), where)
+        check_suits(run, texts, beside, where)
         check_joined(run, texts, where)
     words = getattr(run.head, "verbalizer", None)
     if words and not Path(root, words).is_file():
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     if run.input.name == "formatted":
         check_letters(run, Path(root, words) if words else None, where)
-    check_start(config, point)
+    check_start(config, point, find)
     if folder := (run.start or {}).get("folder"):
         check_adapter(run, shape, Path(root, folder), where)
 
@@ -200,12 +207,13 @@ def check_letters(run: Run, words: Path | None, where: str) -> None:
         letters_of(run.input.language, len(read_words(words)) - 1 if words else 0, "the classes")
 
 
-def check_start(config: dict, point: Point) -> None:
+def check_start(config: dict, point: Point, find: Callable[[Point], Resolved] | None = None) -> None:
     """Raise BadInput if a run cannot begin from the weights that its start writes."""
+    find = find or partial(resolved, config)
     start = start_of(config, point)
     if not start:
         return
-    run, first = resolved(config, point).run, resolved(config, start).run
+    run, first = find(point).run, find(start).run
     place = f"method '{point.method}' starts from {start.path}, which"
     if start.backbone != point.backbone:
         raise BadInput(f"{place} has another backbone than {point.backbone}")
@@ -226,7 +234,7 @@ def check_start(config: dict, point: Point) -> None:
     if of(run, "prompt_scale") != of(first, "prompt_scale"):
         raise BadInput(f"{place} has no soft prompt of this scale; tuner and prompt_scale must be alike")
     chain = [start, *starts_of(config, start)]
-    tuned = any(resolved(config, each).run.tuner.name == "full" for each in chain)
+    tuned = any(find(each).run.tuner.name == "full" for each in chain)
     if tuned and not of(first, "keep"):
         raise BadInput(f"{place} keeps its head only; {keeping(start.method)}")
 

@@ -118,8 +118,8 @@ def note(config: dict, kind: str, name: str) -> str:
 
 
 def of_run(folder: Path) -> list[Path]:
-    """The files of the run in a folder."""
-    return [folder / name for name in OUTPUTS]
+    """The files of the run in a folder; none without the folder, which is sooner seen."""
+    return [folder / name for name in OUTPUTS] if folder.is_dir() else []
 
 
 def ask(results: Path, name: str, wanted: dict, made: Iterable[Path], *, settled: bool, apart: bool) -> Path:

@@ -42,9 +42,8 @@ def weights_of(scale: str, point: Point) -> str:
 
 def predictions(scale: str, point: Point, *, settled: bool) -> str:
     """The predictions of a run, perhaps brought by a bundle if the run is settled: if it is what is asked."""
-    results = Path("results", scale)
-    folder = run_folder(results, point) if settled else results / "runs" / point.path
-    return str(folder / "predictions.parquet")
+    folder = f"results/{scale}/runs/{point.path}"
+    return f"{run_folder(Path('results', scale), point) if settled else folder}/predictions.parquet"
 
 
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
