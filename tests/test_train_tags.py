@@ -178,14 +178,26 @@ def test_a_bad_file_of_conll_is_one_sentence(run, tmp_path, name):
         )
 
 
-@pytest.mark.parametrize("words", [[], ["Ann", ""], [" "]], ids=["none", "an empty one", "a blank"])
-def test_rows_without_words_are_refused_by_their_place(run, tmp_path, words):
+def answered(run, tmp_path, words):
+    """What is written for three sentences, of which the second has these words."""
     rows = [{"words": ["Ann"]}, {"words": words}, {"words": ["Tom"]}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    predict.predict_file(
+        run, tmp_path / "a.jsonl", tmp_path / "o.csv", text="words", encoding="utf-8", device="cpu"
+    )
+    return pd.read_csv(tmp_path / "o.csv", keep_default_na=False)
+
+
+def test_a_row_with_an_empty_word_is_refused_by_its_place(run, tmp_path):
     with pytest.raises(BadInput, match="1 rows have .*a.jsonl:2"):
-        predict.predict_file(
-            run, tmp_path / "a.jsonl", tmp_path / "o.csv", text="words", encoding="utf-8", device="cpu"
-        )
+        answered(run, tmp_path, ["Ann", ""])
+
+
+@pytest.mark.parametrize("words", [[], [" "]], ids=["none", "a blank"])
+def test_a_row_without_words_stays_in_its_place_without_an_answer(run, tmp_path, capsys, words):
+    made = answered(run, tmp_path, words)
+    assert (made.tags == "").tolist() == [False, True, False]
+    assert "1 rows have an empty text and are not answered (a.jsonl:2)" in capsys.readouterr().err
 
 
 def test_a_sentence_without_words_shifts_no_other(tokenizer):

@@ -177,7 +177,7 @@ def test_ones_own_images_are_planned_from_their_folder_to_the_winner(project):
     toy_images.write_pictures(project / "photos")
     jobs = planned(project, "--configfile", "config/mine-images.yaml")
     assert names(jobs, "decode", "dataset") == names(jobs, "prepare", "dataset") == ["photos"]
-    assert len(names(jobs, "train", "seed")) == 10 * 3 * 3 + 3
+    assert len(names(jobs, "train", "seed")) == 12 * 3 * 3 + 3 + 3 * 3  # three methods search no rate
     assert names(jobs, "tabulate", "name") == ["table1", "table2"]
 
 

@@ -89,7 +89,7 @@ def test_every_choice_has_a_default_among_its_components(place):
 @pytest.mark.parametrize("place", DECLARED, ids=said)
 def test_what_a_field_is_read_with_is_there_to_be_chosen(place):
     for slot, names in place[2].when.items():
-        known = {"train", "test"} if slot == "rows" else resolve.options(slot)
+        known = {"train", "test", "pairs"} if slot == "rows" else resolve.options(slot)
         assert names and set(names) <= set(known)
 
 
@@ -114,7 +114,7 @@ def test_components_are_called_as_what_makes_them(slot):
 
 def test_inputs_of_texts_are_called_as_their_layouts():
     texts = {name: option for name, option in resolve.options("input").items() if option.reads == "text"}
-    plain = {"options", "windows"}  # sequences of their own, each laid out as plain is
+    plain = {"options", "windows", "tfidf"}  # sequences of their own, laid out as plain is; counts of terms
     assert texts.keys() - plain == LAYOUTS.keys()
     for name, layout in LAYOUTS.items():
         taken = inspect.signature(layout).parameters

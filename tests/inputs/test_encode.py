@@ -174,7 +174,7 @@ def test_templates_without_mask_or_with_unknown_slot_are_refused(tokenizer):
             encoded(tokenizer, ["x"], **form | {"template": "{text} {pair} {mask}"})
     with pytest.raises(BadInput, match="has {choices}; allowed here: {text} and {mask} once"):
         encoded(tokenizer, ["x"], template="{text} {choices} {mask}")
-    with pytest.raises(BadInput, match="unknown input 'bare'; known: formatted, plain, prompted"):
+    with pytest.raises(BadInput, match="unknown input 'bare'; known: formatted, plain, pooled, prompted"):
         encoded(tokenizer, ["x"], input="bare")
 
 

@@ -340,7 +340,7 @@ def test_alone_it_lists_every_setting_of_each_component_once_with_default_and_me
         ("loss ldam", "margin", "0.5"),
         ("every run", "head", "linear"),
         ("training", "batch", "must be given"),
-        ("input plain, prompted, formatted, options, windows", "max_length", "must be given"),
+        ("input plain, pooled, prompted, formatted, options, windows", "max_length", "must be given"),
         ("training with input pixels", "flip", "true"),
     ],
 )

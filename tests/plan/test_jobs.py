@@ -219,7 +219,7 @@ def test_the_code_of_every_table_and_figure_is_there(name):
 
 
 def test_every_table_is_made_in_each_form():
-    everything = {("tables", "glee", "a"): {}, ("figures", "glee", "b"): {}}
+    everything = {("tables", "glee", "a"): {"kind": "scores"}, ("figures", "glee", "b"): {"kind": "lda"}}
     assert shown.targets(everything, "demo", "tables", "md", "csv") == [
         "results/demo/tables/glee/a.md",
         "results/demo/tables/glee/a.csv",

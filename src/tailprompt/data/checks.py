@@ -20,7 +20,9 @@ def types(table: pd.DataFrame, name: str) -> None:
         ("text", "pair", "label", "id", GROUP), ("text", lambda cell: isinstance(cell, str))
     )
     for column, (wanted, fits) in {**kinds, CHOICES: ("list of texts", are_texts)}.items():
-        if column in table and (column == CHOICES or infer_dtype(table[column], skipna=False) != "string"):
+        if column not in table:
+            continue
+        if column == CHOICES or table[column].isna().any() or infer_dtype(table[column]) != "string":
             other = ~table[column].map(fits).astype(bool)
             refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
 
