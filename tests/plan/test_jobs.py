@@ -12,6 +12,7 @@ from tailprompt.files import write_json
 from tailprompt.plan import blocks, rows, standing, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
+from tailprompt.plan.places import begins_at
 
 DIGITS = "digits@imbalance=20"
 
@@ -173,6 +174,9 @@ def test_a_run_takes_the_weights_of_its_start():
     assert taken["start"] == [f"results/demo/runs/{first(demo, 'lpt-phase1').path}/weights.safetensors"]
     adapted = merge(demo, {"methods": {"lpt": {"start": {"folder": "there"}}}})
     assert runs.start_weights(adapted, second) == ["there/adapter_model.safetensors"]
+    run, folder = {"run": starts.start_of(demo, second).path}, {"folder": "there"}  # as they are asked
+    began = [begins_at(Path("results/demo"), start) for start in (run, folder, {})]
+    assert began == [Path(taken["start"][0]).parent, Path("there"), None]
 
 
 @pytest.mark.parametrize(
