@@ -62,4 +62,4 @@ def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
 def test_the_times_are_told_by_method(tmp_path):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
     runs, methods = first_round.told(load([tmp_path / "c.yaml"]))
-    assert "24 runs, about" in runs and "prompt" in methods
+    assert "36 runs, about" in runs and "tfidf" in methods
