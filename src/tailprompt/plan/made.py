@@ -19,7 +19,7 @@ from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
 HERE = Path(".")
 SAID = (  # keys of a data set's row that change what is said of its rows, or asked of runs, but no row
     "title note licence reported source template template_as_released max_length verbalizer threshold "
-    "head_source many few"
+    "head_source many few joined_in"
 ).split()
 
 

@@ -39,8 +39,8 @@ def report_file(results: Path, dataset: str) -> Path:
 
 
 def anywhere(row: dict) -> dict:
-    """What the row of a data set says on every machine."""
-    return {key: value for key, value in row.items() if key not in WHERE}
+    """What the row of a data set says on every machine, but for what runs on it may start from."""
+    return {key: value for key, value in row.items() if key not in (*WHERE, "joined_in")}
 
 
 def results_of(folder: Path) -> Path:

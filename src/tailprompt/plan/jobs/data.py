@@ -142,7 +142,7 @@ def report(config: dict, dataset: str) -> str:
     here = Path("results", config["scale"], "data", f"{dataset}.json")
     file = report_file(here.parents[1], dataset)
     row = {} if file == here else (tolerant(file) or {}).get("row", {})
-    present = not row or row == anywhere(json.loads(json.dumps(prepared_row(config, dataset))))
+    present = not row or anywhere(row) == anywhere(json.loads(json.dumps(prepared_row(config, dataset))))
     return str(file if present else here)
 
 
