@@ -11,6 +11,7 @@ import shutil
 
 import pytest
 from project import TINY, copied, snakemake, wildcards
+from stand_ins import WORDS
 
 pytestmark = pytest.mark.workflow
 
@@ -42,7 +43,6 @@ papers:
 protocols:
   glee: {seeds: [775], backbones: {zh: second, en: tiny}, methods: [cls-tanh, prompt, prompt-focal]}
 """
-WORDS = "label,words\nmusic,song\nsport,match\nfood,bread\nlaw,court\n"
 TRAIN = """
 import json, sys, time
 from pathlib import Path
