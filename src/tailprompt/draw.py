@@ -14,6 +14,7 @@ from tailprompt.errors import named, stage
 from tailprompt.files import json_option, whole
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
+from tailprompt.report.figures.claims import claims
 from tailprompt.report.figures.class_distribution import class_distribution
 from tailprompt.report.figures.features import features
 from tailprompt.report.figures.lda import lda
@@ -60,6 +61,7 @@ def main() -> None:
 
 FIGURES = {
     "accuracy_by_parameters": accuracy_by_parameters,
+    "claims": claims,
     "class_distribution": class_distribution,
     "features": features,
     "lda": lda,

@@ -59,7 +59,7 @@ rule draw:
         asked=shown_asked("figures", "pdf", "png"),
         runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
-        reported=shown_by("figures", shown.drawn_beside),
+        beside=shown_by("figures", shown.drawn_from),
         source=shown_by("figures", shown.code, stage="draw"),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",

@@ -46,8 +46,10 @@ def reported(block: dict) -> str | list:
     return file if Path(file).is_file() else []
 
 
-def drawn_beside(block: dict) -> str | list:
-    """The printed numbers, for a kind of figure that draws them."""
+def drawn_from(block: dict) -> str | list:
+    """The table, or else the printed numbers, that a kind of figure draws."""
+    if "table" in block:
+        return f"results/{block['scale']}/tables/{block['paper']}/{block['table']}.csv"
     return reported(block) if block["kind"] == "accuracy_by_parameters" else []
 
 
