@@ -20,7 +20,7 @@ from tailprompt.report.sheet import greek, number
 from tailprompt.report.tables.claims_sheet import ALL, MEANING, places
 
 WIDTHS = (3.55, 3.15, 1.2)  # inches of the sentences, of the panel, and of our effect with the verdict
-LETTERS = 58  # of a line of a sentence
+LETTERS, BOUND = 60, "\u00a0"  # of a line of a sentence; a space at which it does not break
 LINE, GAP = 0.145, 0.075  # inches of a line of words, and between claims
 TOP, ABOVE, BELOW = 0.52, 0.24, 0.3  # inches of the heading, of the title of a panel, and of its axis
 EDGE = 0.06  # inches at the left
@@ -32,18 +32,25 @@ LOOKS = {  # verdict -> mark; Okabe and Ito's blue and vermilion, which differ i
 }
 DECIDED = ("holds", "fails")
 PRINTED = {"color": style.INK, "marker": "D", "markerfacecolor": "none", "markersize": 4.5, "linestyle": ""}
-GREY = "#777777"  # of what was not run
+APART = 0.042  # inches from the middle of a line to the printed effect above and to ours below
+NOT_RUN, GREY = "not run", "#777777"
 SIDE = "#E8EEF4"  # where a claim would hold
-COUNTED = {"holds": "hold", "fails": "fail", "undecided": "undecided", "not run": "not run"}
+COUNTED = {  # verdict -> its words for one claim and for several
+    "holds": ("holds", "hold"),
+    "fails": ("fails", "fail"),
+    "undecided": ("undecided", "undecided"),
+    NOT_RUN: ("not run", "not run"),
+}
 
 
 def claims(root: Path, spec: dict) -> Figure:
-    """A panel for each unit of effects; a claim that has neither a printed effect nor ours is only counted."""
+    """A panel for each unit of effects; a claim with neither a printed effect nor ours is only counted."""
     table = read(root / "tables" / spec["paper"] / f"{spec['table']}.csv")
     drawn = table[table.ours.notna() | table.reported.notna()]
     parts = [part for _, part in drawn.groupby("unit", sort=False)]
     sizes = [ABOVE + sum(map(tall, part.words)) + BELOW for part in parts]
-    figure = style.plt.figure(figsize=(sum(WIDTHS), TOP + sum(sizes)), layout="none")
+    figure = style.plt.figure(figsize=(sum(WIDTHS), TOP + sum(sizes)))
+    figure.set_layout_engine("none")
     top = TOP
     for part, size in zip(parts, sizes, strict=True):
         panel(figure, part, top + ABOVE)
@@ -63,7 +70,8 @@ def read(file: Path) -> pd.DataFrame:
 def sentence(claim) -> list[str]:
     """What a claim says, and its section, in lines; the id of one that the font cannot print."""
     says = greek(claim.says) if style.printable(claim.says, 0) == claim.says else claim.id
-    return textwrap.wrap(f"{says} ({claim.section})", LETTERS)
+    section = claim.section.replace(" (", ", ").rstrip(")").replace(" ", BOUND)
+    return textwrap.wrap(f"{says}{BOUND}({section})", LETTERS, break_on_hyphens=False)
 
 
 def tall(words: list[str]) -> float:
@@ -110,24 +118,22 @@ def side(axes: Axes, claim, top: float, size: float) -> None:
     margin = 0.0 if pd.isna(claim.margin) else claim.margin
     holds = {"greater": (margin, high), "not_greater": (low, margin), "equal": (-margin, margin)}
     start, end = holds[claim.direction]
-    axes.add_patch(
-        Rectangle((start, top + GAP / 4), end - start, size - GAP / 2, color=SIDE, lw=0, zorder=0)
-    )
+    axes.add_patch(Rectangle((start, top + GAP / 4), end - start, size - GAP / 2, color=SIDE, lw=0, zorder=0))
 
 
 def effects(axes: Axes, claim, y: float) -> None:
     """The printed effect, and ours with its interval, whose ends beyond the axis are arrows."""
     if pd.notna(claim.ours):
-        look = LOOKS[claim.verdict]
+        look, below = LOOKS[claim.verdict], y + APART
         if pd.notna(claim.low):
             low, high = axes.get_xlim()
-            axes.plot(np.clip([claim.low, claim.high], low, high), [y, y], color=look["color"], lw=1.3)
+            axes.plot(np.clip([claim.low, claim.high], low, high), [below] * 2, color=look["color"], lw=1.3)
             for end, beyond, arrow in ((low, claim.low < low, "<"), (high, claim.high > high, ">")):
                 if beyond:
-                    axes.plot(end, y, arrow, color=look["color"], ms=4, clip_on=False)
-        axes.plot(claim.ours, y, linestyle="", zorder=3, **look)
+                    axes.plot(end, below, arrow, color=look["color"], ms=4, clip_on=False)
+        axes.plot(claim.ours, below, linestyle="", zorder=3, **look)
     if pd.notna(claim.reported):
-        axes.plot(claim.reported, y, zorder=4, **PRINTED)
+        axes.plot(claim.reported, y - APART, zorder=4, **PRINTED)
 
 
 def sides(figure: Figure, claim, y: float) -> None:
@@ -146,10 +152,14 @@ def sides(figure: Figure, claim, y: float) -> None:
 def heading(figure: Figure, table: pd.DataFrame, left_out: int) -> None:
     """How many claims there are of each verdict, and what the marks mean."""
     found = table.verdict.value_counts()
-    counts = ", ".join(f"{found[verdict]} {words}" for verdict, words in COUNTED.items() if verdict in found)
+    counts = ", ".join(
+        f"{found[name]} {words[int(found[name] > 1)]}" for name, words in COUNTED.items() if name in found
+    )
     left = f" ({left_out} without a printed effect are left out)" if left_out else ""
     write(figure, EDGE, 0.14, f"{len(table)} claims: {counts}{left}", weight="bold", size=8.5)
-    marks = [(f"ours: {verdict}", {**look, "linewidth": 1.3}) for verdict, look in LOOKS.items()]
+    first, *others = LOOKS
+    names = [f"ours with 95% interval: {first}", *others]
+    marks = [(name, {**look, "linewidth": 1.3}) for name, look in zip(names, LOOKS.values(), strict=True)]
     entries = [
         *(Line2D([], [], label=label, **look) for label, look in [*marks, ("as printed", PRINTED)]),
         Patch(color=SIDE, label="where the claim holds"),
