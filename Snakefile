@@ -61,6 +61,7 @@ rule all:
         rules.runs.input,
         rules.tables.input,
         rules.figures.input,
+        rules.overview.output,
 
 
 wildcard_constraints:

@@ -23,7 +23,7 @@ from tailprompt.plan.suits import check_norms, check_scores
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
     config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
-    SHOWN = blocks.shown(config)
+    SHOWN = WHOLE = blocks.shown(config)
     TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
     check_files(config)
