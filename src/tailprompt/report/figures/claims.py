@@ -24,7 +24,7 @@ LETTERS, BOUND = 60, "\u00a0"  # of a line of a sentence; a space at which it do
 LINE, GAP = 0.145, 0.075  # inches of a line of words, and between claims
 TOP, ABOVE, BELOW = 0.52, 0.24, 0.3  # inches of the heading, of the title of a panel, and of its axis
 EDGE = 0.06  # inches at the left
-BEYOND = 0.4  # how far an axis goes beyond the effects, in their range; longer intervals end in an arrow
+BEYOND = 0.4, 3  # how far an axis goes beyond effects: in their range, in the median arm of their intervals
 LOOKS = {  # verdict -> mark; Okabe and Ito's blue and vermilion, which differ in grey too
     "holds": {"color": "#0072B2", "marker": "o", "markerfacecolor": "#0072B2", "markersize": 5.5},
     "fails": {"color": "#D55E00", "marker": "X", "markerfacecolor": "#D55E00", "markersize": 6.5},
@@ -51,11 +51,11 @@ def claims(root: Path, spec: dict) -> Figure:
     sizes = [ABOVE + sum(map(tall, part.words)) + BELOW for part in parts]
     figure = style.plt.figure(figsize=(sum(WIDTHS), TOP + sum(sizes)))
     figure.set_layout_engine("none")
+    heading(figure, table, len(table) - len(drawn))
     top = TOP
     for part, size in zip(parts, sizes, strict=True):
         panel(figure, part, top + ABOVE)
         top += size
-    heading(figure, table, len(table) - len(drawn))
     return figure
 
 
@@ -103,13 +103,15 @@ def panel(figure: Figure, part: pd.DataFrame, top: float) -> None:
 
 
 def limits(part: pd.DataFrame) -> tuple[float, float]:
-    """The ends of the axis: all effects and zero, and intervals as far as they do not squeeze the rest."""
+    """The ends of the axis: all effects, zero, and intervals, but for long ones that would squeeze them."""
     values = [0.0, *part.ours.dropna(), *part.reported.dropna()]
     low, high = min(values), max(values)
-    reach = BEYOND * ((high - low) or 1.0)
+    arm = (part.high - part.low).median() / 2
+    reach = max(BEYOND[0] * (high - low), 0 if pd.isna(arm) else BEYOND[1] * arm) or 1.0
     left = min([low, *part.low.dropna().clip(lower=low - reach)])
     right = max([high, *part.high.dropna().clip(upper=high + reach)])
-    return left - 0.1 * reach, right + 0.1 * reach
+    margin = 0.04 * ((right - left) or 1.0)
+    return left - margin, right + margin
 
 
 def side(axes: Axes, claim, top: float, size: float) -> None:
@@ -155,8 +157,9 @@ def heading(figure: Figure, table: pd.DataFrame, left_out: int) -> None:
     counts = ", ".join(
         f"{found[name]} {words[int(found[name] > 1)]}" for name, words in COUNTED.items() if name in found
     )
-    left = f" ({left_out} without a printed effect are left out)" if left_out else ""
-    write(figure, EDGE, 0.14, f"{len(table)} claims: {counts}{left}", weight="bold", size=8.5)
+    left = f" ({left_out} of them without a printed effect, not drawn)" if left_out else ""
+    noun = "claim" if len(table) == 1 else "claims"
+    write(figure, EDGE, 0.14, f"{len(table)} {noun}: {counts}{left}", weight="bold", size=8.5)
     first, *others = LOOKS
     names = [f"ours with 95% interval: {first}", *others]
     marks = [(name, {**look, "linewidth": 1.3}) for name, look in zip(names, LOOKS.values(), strict=True)]
