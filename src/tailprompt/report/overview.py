@@ -78,7 +78,7 @@ def of_paper(paper: dict, kept: dict[str, dict]) -> Ran:
         seeds=len({point.seed for point in points}),
         hardware=dict(Counter(record["device"] for record in about).most_common()),
         seconds=sum(record["seconds"] for record in about),
-        memory=max((record["memory_mb"] or 0 for record in about), default=0),
+        memory=max((record.get("memory_mb") or 0 for record in about), default=0),
     )
 
 
@@ -129,8 +129,10 @@ def time(seconds: float) -> str:
 # The last four lines of the style are for Snakemake's page around this one. It centres what it shows, so that
 # the top of a long page would be out of reach, and it gives this one half a column beside the rule graph.
 PAGE = """
+<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<title>tailprompt at scale {{ scale }}</title>
 <style>
 .overview { font: 14px/1.5 system-ui, sans-serif; max-width: 62em; margin: 0 auto; padding: 1em; color: #222; background: #fff; }
 .overview h1 { font-size: 1.5em; font-weight: bold; margin: 0 0 .4em; }
@@ -152,8 +154,8 @@ PAGE = """
 <h1>tailprompt at scale {{ scale }}</h1>
 <p>
 {% if total.runs %}
-{{ "{:,}".format(total.runs) }} of {{ "{:,}".format(total.planned) }} planned runs are here, of {{ total.methods }} methods on
-{{ total.datasets }} data sets with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, added up.
+{{ "{:,}".format(total.runs) }} of {{ "{:,}".format(total.planned) }} planned runs are here, of {{ total.methods }}
+method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, added up.
 {% else %}
 None of {{ "{:,}".format(total.planned) }} planned runs is here.
 {% endif %}
