@@ -44,7 +44,8 @@ def test_data_become_scores_tables_figures_and_a_report(project):
         }
     for figure in ("claims", "figure1", "figure3", "figure4", "frequency"):
         assert all(
-            (results / f"figures/glee/{figure}.{kind}").stat().st_size > 1000 for kind in ("pdf", "png", "html")
+            (results / f"figures/glee/{figure}.{kind}").stat().st_size > 1000
+            for kind in ("pdf", "png", "html")
         )
     report = (results / "report.html").read_text("utf-8")
     assert "Comparison of classifiers" in report and "Norms of the vectors" in report

@@ -18,7 +18,7 @@ KINDS = ["tuned", "total"]
 SCORE = "accuracy/all"
 COLUMNS = ["parameters/tuned", "parameters/total", "score"]
 LEAST = 0.01  # millions; the axis is linear below it, so that zero can be shown
-LABELS = 18  # that stand above each other in a panel
+LABELS = 15  # that stand above each other in a panel
 AREA = 70  # square points of the spot of the largest model
 
 
@@ -28,7 +28,7 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
     runs, table, _ = records.taken(root, spec, [score])
     test = table[(table.split == "test") & (table.score == score)]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
-    figure, axes = style.panels(len(reports), 2, 3.0)
+    figure, axes = style.panels(len(reports), 2, 3.2)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
         ours = counted(runs[(runs.dataset == dataset) & runs.there], KINDS)
         ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
