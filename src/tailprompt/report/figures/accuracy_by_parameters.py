@@ -18,7 +18,7 @@ KINDS = ["tuned", "total"]
 SCORE = "accuracy/all"
 COLUMNS = ["parameters/tuned", "parameters/total", "score"]
 LEAST = 0.01  # millions; the axis is linear below it, so that zero can be shown
-LABELS = 15  # that stand above each other in a panel
+LABELS = 12  # of names in the range of the scores
 AREA = 70  # square points of the spot of the largest model
 
 
