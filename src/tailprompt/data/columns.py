@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
 SET = "set"  # which of joined sets a row is of
 TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
-PLAIN = str, bool, int, float
+PLAIN = str, bool, int, float, Decimal
 HOLDERS = list, dict, tuple, set, np.ndarray
 ONE = "this is multi-label; a row has one class, so keep one label, or write a row for each"
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, ...)"
@@ -135,7 +136,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             continue
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
-            odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
+            odd |= cells.map(lambda cell: isinstance(cell, float | Decimal) and cell % 1 > 0)
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
                 f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "
@@ -156,6 +157,6 @@ def as_text(value) -> str:
     """A cell as text: empty for null, without decimals for whole numbers (labels read as 1.0)."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | Decimal) and value % 1 == 0:
         value = int(value)
     return str(value)

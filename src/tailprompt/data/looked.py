@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.columns import ENCODING, PLAIN, SPLIT, SPLITS, as_text, split_word
 from tailprompt.data.contents import PLACE
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.readers import rows
@@ -114,7 +114,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
 
 def plain(cell) -> bool:
     """Whether a cell is text, a number or nothing, and not a list."""
-    return cell is None or cell is pd.NA or isinstance(cell, str | bool | int | float | np.generic)
+    return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
 def is_split(name: str, cells: pd.Series) -> bool:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, opened, plain
@@ -139,12 +138,9 @@ def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
         named_once(file.schema_arrow.names, path)
         arrow = file.read()
         arrow.validate(full=True)  # raises for text that is not UTF-8
-        table = arrow.to_pandas()
+        table = arrow.to_pandas(integer_object_nulls=True)  # floats have not all whole numbers
         if any(name is not None for name in table.index.names):
             table = table.reset_index()
-        for field in arrow.schema:
-            if pa.types.is_decimal(field.type) and field.type.scale == 0:
-                table[field.name] = table[field.name].map(int, na_action="ignore").astype(object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 
