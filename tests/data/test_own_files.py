@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tailprompt.data import labels, new_rows
 from tailprompt.data import table as data
 from tailprompt.data.readers import rows
+from tailprompt.data.sentences import load_tags
 from tailprompt.errors import BadInput
 
 ROW = {"name": "mine", "language": "en"}
@@ -148,6 +149,21 @@ def test_a_header_among_the_rows_is_refused_with_its_lines(tmp_path):
     refused(saved(tmp_path / "a.csv", lines(["a", "b"]) * 2), "1 rows are the header", "lines 26")
 
 
+@pytest.mark.parametrize("head", ["\ufefftext,label", "Text,Label", "text,label ", " TEXT\u200b,label"])
+def test_a_header_in_another_spelling_among_the_rows_is_refused(tmp_path, head):
+    text = lines(["a", "b"]) + (head + lines(["a", "b"]).removeprefix("text,label")) * 2
+    refused(saved(tmp_path / "a.csv", text), "2 rows are the header", "lines 26, 51")
+    refused(saved(tmp_path / "b.csv", text), "3 rows are the header", header=["text", "label"])
+
+
+def test_a_row_that_shares_one_cell_with_the_header_is_a_row(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", lines(["label", "b"]) + "text,b\n"))[1] == ["b", "label"]
+
+
+def test_marks_before_a_header_are_no_part_of_it(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", "\ufeff" * 3 + lines(["a", "b"])))[1] == ["a", "b"]
+
+
 def test_escaped_quotes_are_refused_and_read_where_the_escape_is_stated(tmp_path):
     text = lines(["a", "b"]) + '"he said \\"card\\" to support",a\n'
     path = saved(tmp_path / "a.csv", text)
@@ -234,6 +250,30 @@ def test_a_row_without_text_keeps_its_place_and_is_told(tmp_path, capsys, name, 
     table, examples = read(saved(tmp_path / name, text))
     assert list(table["text"]) == shown and list(examples.index) == [0, 2]
     assert "1 rows have an empty text and are not answered" in capsys.readouterr().err
+
+
+ENDS = {"LF": "\n", "CR": "\r", "CRLF": "\r\n", "CRCRLF": "\r\r\n"}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl"])
+def test_lines_end_as_any_system_ends_them(tmp_path, name, end):
+    head = ["text"] if name in ("a.csv", "a.tsv") else []
+    texts = ["one", "two", "three"]
+    cells = [json.dumps({"text": text}) for text in texts] if name == "a.jsonl" else texts
+    for last in ("", end):
+        assert read(saved(tmp_path / name, end.join([*head, *cells]) + last))[1]["text"].tolist() == texts
+
+
+def test_lines_of_joined_files_may_end_in_several_ways(tmp_path):
+    assert len(read(saved(tmp_path / "a.txt", "one\rtwo\nthree\r\nfour"))[0]) == 4
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_words_a_line_may_end_as_any_system_ends_them(tmp_path, end):
+    text = end.join(["\ufeffAnn B-PER", "left O", "", "\ufeffBob B-PER", ""])
+    table = load_tags({"train": saved(tmp_path / "a.txt", text)}, {})
+    assert table["words"].tolist() == [["Ann", "left"], ["Bob"]]
 
 
 def test_a_file_without_any_text_is_refused(tmp_path):

@@ -28,6 +28,7 @@ PLACE = "file:line"  # the column with the place of each row
 NOTES = "notes"  # what a table's `attrs` say of how it was read
 SAMPLE = 2**16  # bytes by which an encoding is guessed
 CONTROL = re.compile("[\x80-\x84\x86-\x9f]")  # Latin-1's control characters, of which no text has one
+LINE_END = re.compile("\r\n|\r|\n")
 NUL = "\0"
 
 
@@ -80,7 +81,7 @@ def text_of(data: bytes, path: Path, encoding: str) -> str:
     """The text of a file's bytes, without its byte-order mark."""
     encoding = marked(data) or encoding
     try:
-        text = data.decode(encoding).removeprefix("\ufeff")
+        text = single(data.decode(encoding).lstrip("\ufeff"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         wanted = encoding.removesuffix("-sig").upper()
@@ -109,6 +110,21 @@ def check_text(text: str, data: bytes, path: Path, encoding: str) -> None:
             f"{path} has control characters where it is read as {encoding}, so it is in another encoding"
             f"{guess(data)}"
         )
+
+
+def single(text: str) -> str:
+    """A text without the second carriage return of each line end, as programs on Windows may write it."""
+    doubled = text.count("\r\r\n")
+    return text.replace("\r\r\n", "\r\n") if doubled and doubled == text.count("\n") else text
+
+
+def lines_in(text: str) -> list[str]:
+    """The lines of a text, whichever system ended them, without byte-order marks, as joined files have them.
+
+    Not splitlines(), which would also cut at Unicode's line separators. What ends the last line begins none.
+    """
+    lines = [line.lstrip("\ufeff") for line in LINE_END.split(text)]
+    return lines if lines[-1] else lines[:-1]
 
 
 def marked(data: bytes) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, opened, plain
+from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, lines_in, opened, plain
 from tailprompt.data.separated import found, named_once, read_separated
 from tailprompt.errors import BadInput, few, known, named
 from tailprompt.files import json_object, reading
@@ -73,8 +73,7 @@ def objects_in(text: str, path: Path, keys: Set[str] = frozenset()) -> list[tupl
     if text.lstrip().startswith("["):
         objects = list(enumerate(parsed(text, path, 1), 1))
     else:
-        # not splitlines(), which would also cut at Unicode line separators in a text
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        lines = [(number, line) for number, line in enumerate(lines_in(text), 1) if line.strip()]
         objects = [(number, parsed(line, path, number)) for number, line in lines]
     wrong = [number for number, value in objects if not isinstance(value, dict) or not keys <= set(value)]
     if wrong:
