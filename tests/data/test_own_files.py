@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import time
 from decimal import Decimal
 
 import pandas as pd
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from tailprompt.data import labels, new_rows
 from tailprompt.data import table as data
+from tailprompt.data.listings import Listing
+from tailprompt.data.preflight import misfits
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import load_tags
 from tailprompt.errors import BadInput
@@ -122,6 +125,79 @@ def test_a_list_of_json_as_label_is_refused_as_multi_label(tmp_path, label):
 def test_labels_joined_in_a_cell_are_refused_where_each_stands_alone_too(tmp_path, mark):
     path = saved(tmp_path / "a.tsv", lines(["crash", "urgent", f"crash{mark}urgent"], mark="\t"))
     refused(path, "12 rows hold several labels", "multi-label")
+
+
+JOINED = {
+    "forms": ["crash;", "urgent;", "crash;urgent;"],
+    "a comma and a blank at the end": ["crash, ", "urgent, ", "crash, urgent, "],
+    "postgres": ["a", "{crash,urgent}"],
+    "numpy": ["[1 0 0]", "[0 1 0]"],
+    "frozenset": ["a", "frozenset({'a', 'b'})"],
+    "none alone": ["sports;economy", "economy;health", "health;sports"],
+    "slash": ["bug", "feature", "bug/feature"],
+    "plus": ["bug", "feature", "bug + feature"],
+    "and": ["bug", "feature", "bug & feature"],
+    "fasttext": ["__label__a", "__label__b", "__label__a __label__b"],
+    "another case": ["Bug", "feature", "feature,bug"],
+}
+
+
+@pytest.mark.parametrize("written", JOINED.values(), ids=JOINED)
+def test_several_labels_in_a_cell_are_refused_however_they_are_joined(tmp_path, written):
+    refused(saved(tmp_path / "a.tsv", lines(written, mark="\t")), "hold several labels", "multi-label")
+    found = misfits(Listing(pd.DataFrame({"id": [*"abc"][: len(written)], "label": written})), {})
+    assert any("hold several labels" in each for each in found)
+
+
+SINGLE = {
+    "braces": ["{0}", "{n}", "(a)", "[b]"],
+    "paths": ["Sports", "Sports/Ball", "Sports/Ball/Women", "Arts"],
+    "paths with |": ["Sports|Ball", "Sports|Ski", "Arts|Ball", "Arts"],
+    "places": ["Bonn, Rhein", "Mainz, Rhein", "Ulm"],
+    "once more": ["New York, New York", "Buffalo, New York", "York"],
+    "languages": ["C", "C++", "C/C++", "C#", "A+", "R&D", "AT&T"],
+    "marks": ["+", "/", ";", "a;"],
+}
+
+
+@pytest.mark.parametrize("written", SINGLE.values(), ids=SINGLE)
+def test_names_with_such_marks_are_one_label(written):
+    assert not labels.several(pd.Series(written)).any()
+
+
+ALIKE = {
+    "apostrophes": [f"can{mark}t" for mark in "'’‘´`′ʼ"],
+    "dashes": [f"sign{mark}in" for mark in "-‐‑‒–—−－"],
+    "minus": ["-1", "−1", "-1.0"],
+    "capitals": ["TEST", "ТEST", "ТEЅТ", "ΤEST"],
+    "cyrillic": ["KM", "КМ", "км"],
+    "greek": ["TAB", "ΤΑΒ"],
+    "persian": ["شاکی", "شاكي"],
+    "tatweel": ["بـب", "بب"],
+}
+
+
+@pytest.mark.parametrize("written", ALIKE.values(), ids=ALIKE)
+def test_labels_that_look_alike_are_found_in_any_script(written):
+    assert len(labels.respelled(pd.Series(written))) == len(written) - 1
+
+
+LONG = {
+    "blanks within": "a" + " " * 50_000 + "b",
+    "blanks after a comma": "a," + " " * 50_000 + "b",
+    "zeros": "0" * 5000 + "." + "0" * 20_000 + "x",
+    "brackets": "[" * 50_000 + "]" * 50_000,
+    "calls": "a(" * 50_000 + ")" * 50_000,
+    "digits": "1" * 100_000,
+}
+
+
+@pytest.mark.parametrize("label", LONG.values(), ids=LONG)
+def test_the_time_for_a_label_grows_as_its_length(label):
+    start = time.process_time()
+    cells = pd.Series([label, "b"] * 3)
+    labels.merged(cells), labels.respelled(cells), labels.several(cells)
+    assert time.process_time() - start < 2
 
 
 def test_a_name_with_a_comma_is_one_label(tmp_path):
