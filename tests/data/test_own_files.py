@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tailprompt.data import labels, new_rows
 from tailprompt.data import table as data
 from tailprompt.data.listings import Listing
+from tailprompt.data.looked import look
 from tailprompt.data.preflight import misfits
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import load_tags
@@ -238,6 +239,25 @@ def test_a_row_that_shares_one_cell_with_the_header_is_a_row(tmp_path):
 
 def test_marks_before_a_header_are_no_part_of_it(tmp_path):
     assert loaded(saved(tmp_path / "a.csv", "\ufeff" * 3 + lines(["a", "b"])))[1] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["split", "Split ", "set", "subset", "phase"])
+@pytest.mark.parametrize("kinds", [["train", "dev", "test"], ["Training", "Validation", "Training"]])
+def test_a_column_of_splits_that_is_not_used_is_refused_whatever_its_name(tmp_path, name, kinds):
+    frame = pd.DataFrame({"text": [f"t {n}" for n in range(24)], "label": [*"ab"] * 12, name: kinds * 8})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    refused(tmp_path / "a.csv", f"a column '{name}' that tells splits", f"split: {name}")
+    with pytest.raises(BadInput, match=f"given as train, but its column '{name}' also says"):
+        data.load(ROW, {"train": tmp_path / "a.csv"})
+    assert look(tmp_path / "a.csv").columns == {"text": "text", "label": "label", "split": name}
+    assert look(tmp_path / "a.csv", label=name).columns == {"text": "text", "label": name}
+
+
+def test_labels_that_are_named_as_splits_are_labels(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", lines(["train", "test"])))[1] == ["test", "train"]
+    frame = pd.DataFrame({"text": [*"abcd"], "label": ["x", "y"] * 2, "kind": ["train", "bus"] * 2})
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    assert "split" not in look(tmp_path / "b.csv").columns
 
 
 def test_escaped_quotes_are_refused_and_read_where_the_escape_is_stated(tmp_path):

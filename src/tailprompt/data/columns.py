@@ -43,9 +43,10 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
         told += given.attrs.pop(NOTES, [])
         part = renamed(given, columns, path)
-        if name == "all" and SPLIT not in columns:
-            used = [name for names in columns.values() for name in listed(names)]
-            unused_splits(given.drop(columns=used, errors="ignore"), path)
+        if SPLIT not in columns:
+            taken = {TEXT: TEXT, LABEL: LABEL, **columns}.values()
+            used = [name for names in taken if names for name in listed(names)]
+            unused_splits(given.drop(columns=[PLACE, *used], errors="ignore"), path, name)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
@@ -57,14 +58,31 @@ def form(row: dict) -> dict:
     return {key: row[key] for key in FORM if key in row}
 
 
-def unused_splits(table: pd.DataFrame, path: Path) -> None:
-    """Raise BadInput for a column of splits that is not used: the rows would be split anew, at random."""
-    for name in [name for name in table if split_word(name) == SPLIT]:
-        if table[name].map(split_word).isin(list(SPLITS)).any():
+def unused_splits(table: pd.DataFrame, path: Path, split: str) -> None:
+    """Raise BadInput for a column of splits that is not used, unless it says what the file's own split is.
+
+    split: that of the file, or `all`: the rows would be split anew, at random.
+    """
+    for name in [name for name in table if tells_split(name, table[name])]:
+        if split == "all":
             raise BadInput(
-                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
-                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+                f"{path} has a column '{name}' that tells splits and that the row of the data set does not "
+                f"use; name it there in columns ({SPLIT}: {name}), or leave it out to have new splits cut"
             )
+        if others := {word for word in table[name].map(split_word) if SPLITS.get(word, split) != split}:
+            raise BadInput(
+                f"{path} is given as {split}, but its column '{name}' also says {known(others)}; leave out "
+                "the other rows or the column"
+            )
+
+
+def tells_split(name: str, cells: pd.Series) -> bool:
+    """Whether a column says which split rows are in: it is named so, or all its cells are splits, of two."""
+    if split_word(name) == SPLIT:
+        return any(split_word(cell) in SPLITS for cell in cells)
+    return (
+        all(split_word(cell) in SPLITS for cell in cells) and len({SPLITS[split_word(c)] for c in cells}) > 1
+    )
 
 
 def split_word(value) -> str:
@@ -136,7 +154,9 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             continue
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
-            odd |= cells.map(lambda cell: isinstance(cell, float | Decimal) and cell % 1 > 0)
+            odd |= cells.map(
+                lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
+            )
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
                 f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "

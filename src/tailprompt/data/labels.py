@@ -140,12 +140,16 @@ def several(labels: pd.Series) -> pd.Series:
     known = [*labels.unique()]
     parts = {label: parts_of(label, SEVERAL) for label in known}
     cells = Counter(part for each in parts.values() for part in {*each})
-    places = Counter(part for part, _ in {(part, n) for each in parts.values() for n, part in enumerate(each)})
+    places = Counter(
+        part for part, _ in {(part, n) for each in parts.values() for n, part in enumerate(each)}
+    )
     alone = {each[0] for each in parts.values() if len(each) == 1}
 
     def holds(label: str) -> bool:
         apart, every = {*parts[label]}, {*parts_of(label, BETWEEN)}
-        moved = len(apart) > 1 and all(cells[part] > 1 for part in apart) and any(places[p] > 1 for p in apart)
+        moved = (
+            len(apart) > 1 and all(cells[part] > 1 for part in apart) and any(places[p] > 1 for p in apart)
+        )
         return moved or len(every) > 1 and every <= alone or listed(label)
 
     return labels.map({label: holds(label) for label in known}).astype(bool)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, PLAIN, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.columns import ENCODING, PLAIN, SPLIT, SPLITS, as_text, tells_split
 from tailprompt.data.contents import PLACE
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.data.readers import rows
@@ -81,7 +81,8 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
-    split = next((name for name in have if is_split(name, have[name])), None)
+    mine = {text, label}
+    split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
@@ -115,11 +116,6 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
 def plain(cell) -> bool:
     """Whether a cell is text, a number or nothing, and not a list."""
     return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
-
-
-def is_split(name: str, cells: pd.Series) -> bool:
-    """Whether a column says of each row which split it is in."""
-    return split_word(name) == SPLIT and cells.map(split_word).isin(SPLITS).all()
 
 
 def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) -> tuple[str, str]:

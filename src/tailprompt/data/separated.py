@@ -86,7 +86,7 @@ def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, p
 
 
 def repeats(header: list[str], columns: list[list[str]]) -> list[int]:
-    """The rows that show what the header shows, each cell the name of its column. (One alone may be meant.)"""
+    """The rows that show what the header shows, each cell its column's name. (One cell may be meant.)"""
     rows = range(len(columns[0]) if len(header) > 1 else 0)
     for name, column in zip(header, columns, strict=True):
         alike = {cell for cell in {*column} if len(cell) < 2 * len(name) + 9 and seen(cell) == seen(name)}

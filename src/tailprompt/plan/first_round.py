@@ -145,7 +145,9 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
     for key, name in asked.items():
         taken = {row.get("columns", {}).get(key, key) for row in ours.values()}
         if taken and name not in taken:
-            raise BadInput(f"{file} is there and takes the column {known(taken)} as {key}, not {name}; {anew}")
+            raise BadInput(
+                f"{file} is there and takes the column {known(taken)} as {key}, not {name}; {anew}"
+            )
 
 
 def keeping(scale: dict) -> list[str]:
