@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailprompt.data import labels, new_rows
+from tailprompt.data import contents, labels, new_rows
 from tailprompt.data import table as data
 from tailprompt.data.listings import Listing
 from tailprompt.data.looked import look
 from tailprompt.data.preflight import misfits
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import load_tags
+from tailprompt.data.separated import named_once
 from tailprompt.errors import BadInput
 
 ROW = {"name": "mine", "language": "en"}
@@ -323,6 +324,25 @@ def test_named_indices_and_whole_decimals_of_parquet_are_columns_and_numbers(tmp
 @pytest.mark.parametrize("name, how", [("a.xlsx", "save its sheet"), ("a.zip", "unpack")])
 def test_files_that_are_no_text_say_how_to_save_them(tmp_path, name, how):
     refused(saved(tmp_path / name, "x"), how, "csv")
+
+
+@pytest.mark.parametrize("packing", sorted(set(PACKINGS) - {""}))
+def test_a_packed_file_that_is_far_larger_than_any_text_is_refused(tmp_path, packing, monkeypatch):
+    content = lines(["a", "b"]).encode()
+    for name, more in {"a.csv": 0, "b.csv": 2**20}.items():
+        (tmp_path / f"{name}{packing}").write_bytes(PACKINGS[packing](content + b" " * more))
+    monkeypatch.setattr(contents, "LARGE", 2**16)
+    assert len(loaded(tmp_path / f"a.csv{packing}")[0]) == 24
+    refused(tmp_path / f"b.csv{packing}", "unpacks to more than 200 times its size")
+
+
+def test_the_time_for_many_columns_grows_as_their_number(tmp_path):
+    names, start = [f"c{n}" for n in range(40_000)], time.process_time()
+    named_once(names, tmp_path)
+    path = saved(tmp_path / "a.jsonl", json.dumps(dict.fromkeys(names)).replace("}", ', "c39999": 1}'))
+    with pytest.raises(BadInput, match="'c39999' stands there twice"):
+        rows(path, "utf-8-sig", hint="")
+    assert time.process_time() - start < 2
 
 
 # new rows are answered where they stand

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import lzma
 import re
 import zlib
@@ -26,6 +27,7 @@ from tailprompt.errors import BadInput
 
 PLACE = "file:line"  # the column with the place of each row
 NOTES = "notes"  # what a table's `attrs` say of how it was read
+LARGE, TIMES = 2**28, 200  # bytes that any packed file may hold, and how often its own size
 SAMPLE = 2**16  # bytes by which an encoding is guessed
 CONTROL = re.compile("[\x80-\x84\x86-\x9f]")  # Latin-1's control characters, of which no text has one
 LINE_END = re.compile("\r\n|\r|\n")
@@ -48,9 +50,17 @@ def kind_of(path: Path) -> str:
 
 
 def plain(path: Path) -> bytes:
-    """The bytes of a file, unpacked."""
+    """The bytes of a file, unpacked; raises BadInput for far more of them than any text gives."""
+    most, held = max(LARGE, TIMES * path.stat().st_size), io.BytesIO()
     with opened(path) as file:
-        return file.read()
+        while part := file.read(2**24):
+            held.write(part)
+            if held.tell() > most:
+                raise BadInput(
+                    f"{path} unpacks to more than {TIMES} times its size, as no text does; unpack it first if "
+                    "it is meant so"
+                )
+    return held.getvalue()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Set
 from functools import partial
 from pathlib import Path
@@ -125,8 +126,8 @@ def each_once(pairs: list[tuple]) -> dict:
     """A JSON object; raises ValueError if it has a key twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key '{key}' stands there twice")
     return value
 
 
