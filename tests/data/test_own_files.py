@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import time
 from decimal import Decimal
 
@@ -293,6 +294,40 @@ def test_other_encodings_are_refused_with_the_likely_one_and_no_other(tmp_path):
     refused(saved(tmp_path / "b.csv", lines(["a", "b"]), "utf-16-le"), "utf-16-le")
     quoted = saved(tmp_path / "c.csv", lines(["\u201ca\u201d", "b"]), "cp1252")
     refused(quoted, "another encoding", encoding="latin-1")
+
+
+WRITTEN = {
+    "fr": ("à l'heure 0,réclamation\nle café est fermé,plainte\n", ["cp1252", "latin-1", "mac-roman"]),
+    "pl": ("żółta łódź nie działa,błąd\nproszę o pomoc,usługa\n", ["cp1250", "iso8859-2"]),
+    "el": ("δεν λειτουργεί η σύνδεση,πρόβλημα\nευχαριστώ,έπαινος\n", ["cp1253"]),
+    "tr": ("şifre değişmiyor ğ ı,öneri\nİstek çok geç,şikâyet\n", ["cp1254"]),
+    "ru": ("не работает вход,ошибка\nспасибо,благодарность\n", ["cp1251", "koi8-r"]),
+    "de": ("Gerät läuft nicht für,Störung\nschön,größer\n", ["cp1252", "mac-roman", "cp850"]),
+    "zh": ("账单退款故障,账单\n无法登录账户,登录\n", ["gb18030"]),
+}
+
+
+@pytest.mark.parametrize(
+    "language, encoding", [(language, each) for language in WRITTEN for each in WRITTEN[language][1]]
+)
+def test_a_refusal_shows_what_encodings_read_and_one_of_them_is_right(tmp_path, language, encoding):
+    text = WRITTEN[language][0]
+    path = saved(tmp_path / "a.csv", "text,label\n" + text * 12, encoding)
+    with pytest.raises(BadInput) as caught:
+        loaded(path)
+    odd = next(each for each in re.split(r"\W+", text) if not each.isascii())
+    names = re.findall(r"(\S+) reads '([^']*)'", str(caught.value))
+    right = [name for name, reading in names if odd in reading]
+    assert right and {*loaded(path, encoding=right[0])[1]} == {
+        line.split(",")[1] for line in text.strip().split("\n")
+    }
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "gb18030", "mac-roman"])
+@pytest.mark.parametrize("names", [["café", "büro"], ["投诉", "咨询"]])
+def test_another_encoding_that_is_stated_for_a_file_in_utf8_is_refused(tmp_path, encoding, names):
+    refused(saved(tmp_path / "a.csv", lines(names)), "is UTF-8", "leave the encoding out", encoding=encoding)
+    assert loaded(saved(tmp_path / "b.csv", lines(["a", "b"])), encoding=encoding)[1] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
