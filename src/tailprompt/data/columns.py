@@ -152,7 +152,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
         if infer_dtype(cells, skipna=False) == "string":
             out[key] = cells.astype("str")
             continue
-        odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
+        odd = ~cells.map(is_plain)
         if key == LABEL:
             odd |= cells.map(
                 lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
@@ -171,6 +171,11 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             )
         out[key] = cells.map(as_text)
     return out
+
+
+def is_plain(cell) -> bool:
+    """Whether a cell is text, a number, a boolean or null."""
+    return isinstance(cell, PLAIN) or cell is None or cell is pd.NA
 
 
 def as_text(value) -> str:

@@ -31,7 +31,8 @@ NOTES = "notes"  # what a table's `attrs` say of how it was read
 LARGE, TIMES = 2**28, 200  # bytes that any packed file may hold, and how often its own size
 SAMPLE = 2**16  # bytes by which an encoding is guessed
 SHOWN = 30  # characters by which a person sees whether an encoding is right
-COMMON = "cp1252 cp1250 iso8859-2 cp1251 cp1253 cp1254 cp1256 koi8-r mac-roman cp850 gb18030 big5 shift-jis euc-kr".split()
+COMMON = "cp1252 cp1250 iso8859-2 cp1251 cp1253 cp1254 cp1256 koi8-r mac-roman cp850".split()
+COMMON += ["gb18030", "big5", "shift-jis", "euc-kr"]
 CONTROL = re.compile("[\x80-\x84\x86-\x9f]")  # Latin-1's control characters, of which no text has one
 LINE_END = re.compile("\r\n|\r|\n")
 NUL = "\0"
@@ -60,7 +61,7 @@ def plain(path: Path) -> bytes:
             held.write(part)
             if held.tell() > most:
                 raise BadInput(
-                    f"{path} unpacks to more than {TIMES} times its size, as no text does; if it is meant so, "
+                    f"{path} unpacks to more than {TIMES} times its size, as no text does; if that is meant, "
                     "unpack it first"
                 )
     return held.getvalue()
