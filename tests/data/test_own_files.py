@@ -414,6 +414,39 @@ def test_the_time_for_many_columns_grows_as_their_number(tmp_path):
     assert time.process_time() - start < 2
 
 
+@pytest.mark.parametrize("start, kind", sorted(contents.FOREIGN.items()))
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])
+def test_a_file_that_is_no_text_is_named_whatever_its_name(tmp_path, start, kind, name):
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    refused(tmp_path / name, f"{name} is {kind}", "save its table as CSV")
+
+
+@pytest.mark.parametrize(
+    "head, says",
+    [
+        ("text\u200b,label", "'text\\u200b'"),
+        ("text,label\u00a0", "'label\u00a0'"),
+        ("t\u0435xt,label", "'t\\u0435xt'"),
+        ("Text,label", "'Text'"),
+    ],
+)
+def test_a_name_that_looks_like_a_missing_one_is_shown_so_that_one_sees_why(tmp_path, head, says):
+    path = saved(tmp_path / "a.csv", lines(["a", "b"]).replace("text,label", head, 1))
+    refused(path, "no column", says)
+    with pytest.raises(BadInput) as caught:
+        new_rows.read(path, {"text": "text", "pair": "label"}, encoding="utf-8", taken=(), options=2)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["only", "left_out"])
+def test_a_label_to_keep_or_leave_out_that_no_row_has_is_refused(tmp_path, key):
+    path = saved(tmp_path / "a.csv", lines(["billing", "crash", "c"]))
+    refused(path, f"{key} names biling, which no row has", **{key: ["biling", "c"]})
+    words = saved(tmp_path / "words.csv", "label,words\nbilling,x\ncrash,y\nc,z\n")
+    if key == "left_out":
+        assert len(data.load({**ROW, key: ["-"]}, {"all": path}, words=words)[1]) == 3
+
+
 # new rows are answered where they stand
 
 

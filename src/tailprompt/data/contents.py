@@ -93,6 +93,8 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
 
 def text_of(data: bytes, path: Path, encoding: str) -> str:
     """The text of a file's bytes, without its byte-order mark."""
+    if kind := next((kind for start, kind in FOREIGN.items() if data.startswith(start)), None):
+        raise BadInput(f"{path} is {kind}, whatever its name; save its table as CSV (UTF-8)")
     encoding = marked(data) or encoding
     try:
         text = single(data.decode(encoding).lstrip("\ufeff"))
@@ -203,6 +205,12 @@ MARKS = {  # in this order: a mark of UTF-32 begins as one of UTF-16
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
+}
+FOREIGN = {
+    b"PK\x03\x04": "a zip file or a sheet of Excel (.xlsx)",
+    b"\xd0\xcf\x11\xe0": "a sheet of Excel (.xls)",
+    b"PAR1": "a Parquet file",
+    b"%PDF-": "a PDF",
 }
 PACKED = {
     ".gz": (b"\x1f\x8b", gzip.open),

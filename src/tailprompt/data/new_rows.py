@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data import checks, folders, usual_forms
-from tailprompt.data.columns import CHOICES, TEXT, are_texts, is_plain, listed, offered, strings
+from tailprompt.data.columns import CHOICES, TEXT, are_texts, is_plain, listed, names_of, offered, strings
 from tailprompt.data.contents import NOTES, PLACE, WrongEncoding, kind_of, lines_in
 from tailprompt.data.contents import decoded as decoded_text
 from tailprompt.data.labels import invisible
@@ -116,7 +116,7 @@ def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
     """
     for key, names in columns.items():
         if absent := [name for name in listed(names) if name not in table]:
-            have = known(set(table) - {PLACE})
+            have = names_of(table, absent)
             hint = "the columns of the options, or the one of lists," if key == CHOICES else "the right one"
             raise BadInput(f"{path} has no column '{absent[0]}'; it has: {have}; name {hint} with --{key}")
     one = [name for key, name in columns.items() if key != CHOICES or isinstance(name, list)]
