@@ -41,7 +41,7 @@ def read_separated(
     usual: the separator that the file's ending means, in whose place another is looked for where the header
     has none of it. quotes: whether double quotes enclose fields. escape: the character before a quote of a
     text. In a table of one column a blank line is an empty text. wrong: takes what is wrong with rows, in the
-    place of a refusal; those with other lengths are then empty.
+    place of a refusal; those with other lengths are then empty, if they are fewer than the others.
     """
     text, told = decoded(path, encoding), []
     above = STATED.match(text)
@@ -90,7 +90,8 @@ def gathered(
         for column, cell in zip(columns, fields, strict=True):
             column.append(cell)
         places.append(number)
-    check_rows(path, header, ragged, [places[row] for row in repeats(header, columns)], wrong)
+    again = [places[row] for row in repeats(header, columns)]
+    check_rows(path, header, ragged, again, wrong if 2 * len(ragged) < len(places) else None)
     table = pd.DataFrame(dict(zip(header, (pd.Series(c, dtype=object) for c in columns), strict=True)))
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
 
