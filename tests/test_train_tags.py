@@ -15,7 +15,7 @@ from seqeval.metrics import f1_score
 from tailprompt import predict, score
 from tailprompt.components.declare import settings_of
 from tailprompt.components.training import Training
-from tailprompt.data import report
+from tailprompt.data import new_rows, report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
@@ -133,6 +133,36 @@ def test_files_of_conll_are_tagged_without_their_labels(run, tmp_path, name, giv
     plain.write_text("\n".join(json.dumps({"words": each}) for each in words), "utf-8")
     predict.predict_file(run, plain, tmp_path / "p.jsonl", text="words", encoding="utf-8", device="cpu")
     assert made == list(map(json.loads, (tmp_path / "p.jsonl").read_text("utf-8").splitlines()))
+
+
+def read_as_token(file, text, column="text"):
+    file.write_text(text, "utf-8")
+    table, _ = new_rows.read(file, {"text": column}, encoding="utf-8", taken=(), options=0, unit="token")
+    return table
+
+
+def test_lines_of_texts_are_read_each_as_one(tmp_path):
+    table = read_as_token(tmp_path / "a.txt", "Ann left Rome .\n\nBob stayed .\n")
+    assert list(table["text"]) == ["Ann left Rome .", "", "Bob stayed ."]
+
+
+@pytest.mark.parametrize(
+    "name, text, says",
+    [
+        ("a.iob", "Ann left Rome .\nBob stayed .\n", "1 lines have not 4 columns as the first .lines 2."),
+        ("a.txt", "Ann B-PER\nleft\n", "1 lines have not 2 columns as the first .lines 2."),
+        ("a.txt", "Ann left\nBob stayed\n", "2 lines end in no tag .lines 1, 2."),
+        ("a", "Ann NNP\n\nleft VBD\n", "2 lines end in no tag .lines 1, 3."),
+    ],
+)
+def test_lines_that_may_be_texts_or_columns_are_refused_unless_the_column_is_numbered(
+    tmp_path, name, text, says
+):
+    with pytest.raises(BadInput, match=f"{says}.*--text is the number .* has `text` above"):
+        read_as_token(tmp_path / name, text)
+    assert [word for words in read_as_token(tmp_path / name, text, "1")["words"] for word in words][
+        0
+    ] == "Ann"
 
 
 def test_a_text_file_whose_first_line_names_the_text_is_a_table(run, tmp_path):

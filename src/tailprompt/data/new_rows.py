@@ -80,7 +80,9 @@ def lines_of(
     file: Path, columns: Columns, encoding: str, *, unit: str
 ) -> tuple[pd.DataFrame, Columns] | None:
     """Each line of a .txt as a text; None for another file, and where the first line names columns."""
-    if kind_of(file) != "txt" or columns != {TEXT: TEXT} or unit != "example":
+    if kind_of(file) != "txt" or columns != {TEXT: TEXT}:
+        return None
+    if unit == "token" and usual_forms.has_header(file, "txt", columns):
         return None
     lines = decoded_text(file, encoding).split("\n")
     if TEXT in lines[0].strip().split("\t"):
