@@ -25,7 +25,8 @@ def read(
 
     unit: what the run predicts. One that tags words takes CoNLL's columns, of which --text is the number of
     the one with words, or, for roles, lines `verb words ||| tags`. A .txt whose lines are no such columns is
-    of another form. One that reads passages takes SQuAD's JSON. Raises BadInput for --text or --pair where the form leaves no choice.
+    of another form. One that reads passages takes SQuAD's JSON. Raises BadInput for --text or --pair where
+    the form leaves no choice.
     """
     kind = kind_of(file)
     if unit == "token" and not has_header(file, kind, columns):
