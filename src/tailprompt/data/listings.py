@@ -18,7 +18,7 @@ import pandas as pd
 
 from tailprompt.data.columns import SPLITS
 from tailprompt.data.contents import PLACE, decoded
-from tailprompt.data.folders import check_splits, folders, images, skipped
+from tailprompt.data.folders import check_same, check_splits, folders, images, skipped
 from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.errors import BadInput, few, known
@@ -173,6 +173,8 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
             f"{root}: the folders {few(classes)} are beside {known(halves)}; a folder has classes, or train, "
             "val and test alone with the classes in them"
         )
+    for parent in [root] if classes or not halves else halves.values():
+        check_same(parent, row.get("classes"))
     if classes or not halves:
         listed = checked(folder_rows(root, root), [root])
     else:
