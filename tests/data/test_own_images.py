@@ -167,14 +167,39 @@ def test_bits_that_all_images_leave_unused_are_refused_and_scaled_where_stated(t
     assert (decoded(tmp_path, tmp_path / "own", bits=16)[0] == 15).all()
 
 
-def test_a_fourth_band_that_is_no_transparency_is_named_and_may_be_left_out(tmp_path):
+@pytest.mark.parametrize("last", [90, 0])
+def test_a_fourth_band_that_is_no_transparency_is_named_and_may_be_left_out(tmp_path, last):
     pixels = np.full((8, 8, 4), 90, np.uint8)
+    pixels[..., 3] = last
     for name in ("cat", "dog"):
         picture(tmp_path / "own" / name / "0.tif", pixels)
     with pytest.raises(BadInput, match="transparency: false"):
         decoded(tmp_path, tmp_path / "own")
     found, about = decoded(tmp_path, tmp_path / "own", transparency=False)
     assert (found == 90).all() and about["converted"] == {"RGBA without its last band": 2}
+
+
+@pytest.mark.parametrize("most", [65535, 4095])
+def test_a_portable_graymap_of_16_bits_is_one_of_16_bits(tmp_path, most):
+    values = np.linspace(0, most, 64).astype(">u2")
+    for name in ("cat", "dog"):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        (tmp_path / "own" / name / "0.pgm").write_bytes(b"P5\n8 8\n%d\n" % most + values.tobytes())
+    found, about = decoded(tmp_path, tmp_path / "own")
+    assert np.abs(found[0, ..., 0].ravel() - np.linspace(0, 255, 64)).max() < 1.1
+    assert about["converted"] == {"I;16": 2}
+
+
+@pytest.mark.parametrize("ending", ["gif", "tif", "png", "webp"])
+def test_images_of_which_the_first_of_several_is_taken_are_told(tmp_path, ending):
+    for name in ("cat", "dog"):
+        file = tmp_path / "own" / name / f"0.{ending}"
+        file.parent.mkdir(parents=True)
+        first, second = (Image.new("RGB", (8, 8), (value, 9, 9)) for value in (200, 20))
+        first.save(file, save_all=True, append_images=[second])
+    found, about = decoded(tmp_path, tmp_path / "own")
+    assert (found[..., 0] > 150).all()
+    assert [mode.endswith("(first of several)") for mode in about["converted"]] == [True]
 
 
 def test_lists_take_tabs_and_paths_of_windows(tmp_path):
