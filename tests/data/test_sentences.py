@@ -329,6 +329,19 @@ def test_an_empty_file_of_sentences_is_refused_and_not_made_of_train(tmp_path, s
     refused(written(tmp_path, texts, ending), f"{split}.{ending} has no sentences", loader=loader)
 
 
+@pytest.mark.parametrize("loose", ["train", "dev", "test", "all"])
+def test_a_file_that_lost_its_empty_lines_is_refused(tmp_path, loose):
+    long = "Ann B-PER\nleft O\n" * 300
+    paths = written(tmp_path, THREE | {loose: long})
+    paths = {"all": paths["all"]} if loose == "all" else paths
+    refused(paths, f"{loose}.conll has one sentence of 600 words; an empty line ends each")
+
+
+def test_a_lone_sentence_without_an_entity_is_called_so(tmp_path):
+    (tmp_path / "a.conll").write_text("Ann B-PER\n\n" * 20 + "left O\n", "utf-8")
+    refused({"all": tmp_path / "a.conll"}, "1 classes have one example (no entity)")
+
+
 def test_types_that_train_lacks_may_be_allowed(tmp_path):
     found = loaded(written(tmp_path, THREE | {"train": "Ann X O B-PER\n"}), absent_classes=True)
     assert found["test"] == [("EU", "B-ORG")]

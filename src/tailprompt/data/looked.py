@@ -191,7 +191,7 @@ def tokens(texts: pd.Series, language: str) -> int:
 
 
 def folder(path: Path) -> Looked:
-    """A folder of images as stage decode reads it: a folder for each class, perhaps in train, val and test."""
+    """A folder of images as stage decode reads it: a folder a class, perhaps in train, val and test."""
     listing = image_folder({}, {"name": path.name}, path)
     counts, splits = listing.table["label"].value_counts(), listing.table.get(SPLIT)
     if len(counts) < 2:

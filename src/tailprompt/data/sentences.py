@@ -26,6 +26,7 @@ from tailprompt.errors import BadInput, few, known
 
 WORDS, TAGS, ENTITIES, TEXT, PREDICATE, PAIR = "words", "tags", "entities", "text", "predicate", "pair"
 TAG = re.compile(r"O|[BIESLU]-.+")
+ALONE = 500  # words of the only sentence of a file, beyond which its empty lines are lost
 KINDS = "O, B-TYPE and I-TYPE, or with E-, S-, L- and U-"
 OWN = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # each such character is a word
 MARKS = "".join(c for c in map(chr, range(0x20000)) if category(c)[0] == "M")  # vowels, accents, ...
@@ -49,6 +50,8 @@ def load_tags(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         found = (objects if is_json else lines)(path, encoding, used)
         if not found:
             raise BadInput(f"{path} has no sentences")
+        if len(found) == 1 and (words := len(found[0][WORDS])) > ALONE:
+            raise BadInput(f"{path} has one sentence of {words:,} words; an empty line ends each sentence")
         part = pd.DataFrame(found)
         parts.append(part if name == "all" else part.assign(split=name))
     return pd.concat(parts, ignore_index=True)
