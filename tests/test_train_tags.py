@@ -218,9 +218,10 @@ def answered(run, tmp_path, words):
     return pd.read_csv(tmp_path / "o.csv", keep_default_na=False)
 
 
-def test_a_row_with_an_empty_word_is_refused_by_its_place(run, tmp_path):
+@pytest.mark.parametrize("word", ["", " ", "\u200b"])
+def test_a_row_with_an_empty_word_is_refused_by_its_place(run, tmp_path, word):
     with pytest.raises(BadInput, match="1 rows have .*a.jsonl:2"):
-        answered(run, tmp_path, ["Ann", ""])
+        answered(run, tmp_path, ["Ann", word])
 
 
 @pytest.mark.parametrize("words", [[], [" "]], ids=["none", "a blank"])

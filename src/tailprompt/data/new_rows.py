@@ -156,7 +156,7 @@ def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFr
     """
     given = table.get(columns["text"], pd.Series(index=table.index))
     is_list = given.map(are_texts)
-    odd = is_list & given.map(lambda words: len(words) > 0 and not all(words) if are_texts(words) else False)
+    odd = is_list & given.map(lambda words: are_texts(words) and 0 < sum(map(invisible, words)) < len(words))
     checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
     plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
     texts = cells(plain if columns["text"] in table else table, columns, path)
