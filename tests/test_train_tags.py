@@ -158,7 +158,7 @@ def test_lines_of_texts_are_read_each_as_one(tmp_path):
 def test_lines_that_may_be_texts_or_columns_are_refused_unless_the_column_is_numbered(
     tmp_path, name, text, says
 ):
-    with pytest.raises(BadInput, match=f"{says}.*--text is the number .* has `text` above"):
+    with pytest.raises(BadInput, match=f"{says}.*--text is the number .* with `text` above"):
         read_as_token(tmp_path / name, text)
     assert [word for words in read_as_token(tmp_path / name, text, "1")["words"] for word in words][
         0

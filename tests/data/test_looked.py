@@ -46,6 +46,8 @@ def test_a_person_overrules_the_guess(tmp_path):
     assert found.columns == {"text": "reply", "label": "urgent"}
     with pytest.raises(BadInput, match="unknown column of .*'typo'"):
         look(file, text="typo")
+    with pytest.raises(BadInput, match="--text and --label both name 'reply'"):
+        look(file, text="reply", label="reply")
 
 
 def test_chinese_with_latin_names_in_it_is_chinese(tmp_path):

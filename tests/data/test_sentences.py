@@ -243,6 +243,12 @@ def test_words_and_tags_are_two_columns(tmp_path):
     refused(written(tmp_path, THREE), "names 2 for words and for tags", columns={"words": 2, "tags": 2})
 
 
+@pytest.mark.parametrize("number", [0, -1, "2", True])
+@pytest.mark.parametrize("key", ["words", "tags"])
+def test_columns_are_numbered_from_1(tmp_path, key, number):
+    refused(written(tmp_path, THREE), "are numbers from 1", columns={key: number})
+
+
 @pytest.mark.parametrize(
     "value, words",
     [
@@ -334,7 +340,11 @@ def test_a_file_that_lost_its_empty_lines_is_refused(tmp_path, loose):
     long = "Ann B-PER\nleft O\n" * 300
     paths = written(tmp_path, THREE | {loose: long})
     paths = {"all": paths["all"]} if loose == "all" else paths
-    refused(paths, f"{loose}.conll has one sentence of 600 words; an empty line ends each")
+    refused(paths, f"{loose}.conll has one sentence of 600 words; in columns an empty line ends each")
+
+
+def test_one_sentence_is_not_a_file_to_split(tmp_path):
+    refused({"all": written(tmp_path, THREE)["dev"]}, "dev.conll has one sentence of 1 words")
 
 
 def test_a_lone_sentence_without_an_entity_is_called_so(tmp_path):

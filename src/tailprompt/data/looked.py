@@ -82,6 +82,8 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
     if (named_so := label or first(LABELS, [*table])) in {*table} - {*have}:
         raise BadInput(f"{path}: the column '{named_so}' holds several labels in a row: {ONE}")
+    if text and text == label:
+        raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
     split = next((name for name in have if is_split(name, have[name])), None)

@@ -50,8 +50,9 @@ def load_tags(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         found = (objects if is_json else lines)(path, encoding, used)
         if not found:
             raise BadInput(f"{path} has no sentences")
-        if len(found) == 1 and (words := len(found[0][WORDS])) > ALONE:
-            raise BadInput(f"{path} has one sentence of {words:,} words; an empty line ends each sentence")
+        if len(found) == 1 and (len(found[0][WORDS]) > ALONE or name == "all"):
+            words = f"{len(found[0][WORDS]):,} words"
+            raise BadInput(f"{path} has one sentence of {words}; in columns an empty line ends each sentence")
         part = pd.DataFrame(found)
         parts.append(part if name == "all" else part.assign(split=name))
     return pd.concat(parts, ignore_index=True)
@@ -64,7 +65,7 @@ def lines(path: Path, encoding: str, columns: dict) -> list[dict]:
     that have not as many columns as the first, and for tags that are none.
     """
     word, tag = (columns.get(key, last) for key, last in ((WORDS, 1), (TAGS, 0)))
-    if not all(isinstance(number, int) for number in (word, tag)):
+    if not all(type(columns[key]) is int and columns[key] > 0 for key in {WORDS, TAGS} & columns.keys()):
         raise BadInput(f"{path}: columns of words and tags are numbers from 1 in a file with a word a line")
     if word == tag:
         raise BadInput(f"{path}: columns names {word} for words and for tags; they stand in two columns")
