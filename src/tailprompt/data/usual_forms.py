@@ -15,6 +15,7 @@ from tailprompt.errors import BadInput, known
 
 Groups = list[list[tuple[int, list[str]]]]  # (line number, columns) of the words of each sentence
 Columns = dict[str, str | list[str]]  # text and perhaps pair -> the column with it
+STATED = "; --text is the number of the column with words, and texts are a .txt with `text` above them"
 QUESTION, CONTEXT = "question", "context"
 
 
@@ -86,14 +87,10 @@ def words_of(path: Path, groups: Groups, column: str | list[str]) -> pd.DataFram
     if not groups:
         raise BadInput(f"{path} has no sentences")
     every, width = [line for group in groups for line in group], len(groups[0][0][1])
-    hint = (
-        "; of a file with a word a line --text is the number of the column with words, and a file of texts "
-    )
-    hint += "has `text` above them"
     if column == TEXT:
         other = [n for n, fields in every if len(fields) != width]
-        refuse(path, other, f"have not {width} columns as the first", hint)
-        refuse(path, [n for n, _ in every if width > 1 and not tagged(groups)], "end in no tag", hint)
+        refuse(path, other, f"have not {width} columns as the first", STATED)
+        refuse(path, [n for n, _ in every if width > 1 and not tagged(groups)], "end in no tag", STATED)
     refuse(path, [n for n, fields in every if len(fields) < number], f"have no column {number}")
     return pd.DataFrame(
         [
