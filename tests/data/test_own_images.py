@@ -202,9 +202,10 @@ def test_images_of_which_the_first_of_several_is_taken_are_told(tmp_path, ending
     assert [mode.endswith("(first of several)") for mode in about["converted"]] == [True]
 
 
-def test_lists_take_tabs_and_paths_of_windows(tmp_path):
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_lists_take_tabs_and_paths_of_windows(tmp_path, end):
     lines = ["cat\\0.png\tbig cat", "dog/0.png\tdog"]
-    (tmp_path / "all.txt").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "all.txt").write_bytes(end.join(lines).encode())
     table = listings.image_lists({"all": tmp_path / "all.txt"}, ROW, tmp_path).table
     assert list(table["id"]) == ["cat/0.png", "dog/0.png"] and list(table["label"]) == ["big cat", "dog"]
 

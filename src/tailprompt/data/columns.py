@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
 SET = "set"  # which of joined sets a row is of
 TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
-PLAIN = str, bool, int, float
+PLAIN = str, bool, int, float, Decimal
 HOLDERS = list, dict, tuple, set, np.ndarray
 ONE = "this is multi-label; a row has one class, so keep one label, or write a row for each"
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, ...)"
@@ -42,9 +43,10 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
         told += given.attrs.pop(NOTES, [])
         part = renamed(given, columns, path)
-        if name == "all" and SPLIT not in columns:
-            used = [name for names in columns.values() for name in listed(names)]
-            unused_splits(given.drop(columns=used, errors="ignore"), path)
+        if SPLIT not in columns:
+            taken = {TEXT: TEXT, LABEL: LABEL, **columns}.values()
+            used = [name for names in taken if names for name in listed(names)]
+            unused_splits(given.drop(columns=[PLACE, *used], errors="ignore"), path, name)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
@@ -56,14 +58,31 @@ def form(row: dict) -> dict:
     return {key: row[key] for key in FORM if key in row}
 
 
-def unused_splits(table: pd.DataFrame, path: Path) -> None:
-    """Raise BadInput for a column of splits that is not used: the rows would be split anew, at random."""
-    for name in [name for name in table if split_word(name) == SPLIT]:
-        if table[name].map(split_word).isin(list(SPLITS)).any():
+def unused_splits(table: pd.DataFrame, path: Path, split: str) -> None:
+    """Raise BadInput for a column of splits that is not used, unless it says what the file's own split is.
+
+    split: that of the file, or `all`: the rows would be split anew, at random.
+    """
+    for name in [name for name in table if tells_split(name, table[name])]:
+        if split == "all":
             raise BadInput(
-                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
-                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+                f"{path} has a column '{name}' that tells splits and that the row of the data set does not "
+                f"use; name it there in columns ({SPLIT}: {name}), or leave it out to have new splits cut"
             )
+        if others := {word for word in table[name].map(split_word) if SPLITS.get(word, split) != split}:
+            raise BadInput(
+                f"{path} is given as {split}, but its column '{name}' also says {known(others)}; leave out "
+                "the other rows or the column"
+            )
+
+
+def tells_split(name: str, cells: pd.Series) -> bool:
+    """Whether a column says which split rows are in: it is named so, or all its cells are splits, of two."""
+    if split_word(name) == SPLIT:
+        return any(split_word(cell) in SPLITS for cell in cells)
+    return (
+        all(split_word(cell) in SPLITS for cell in cells) and len({SPLITS[split_word(c)] for c in cells}) > 1
+    )
 
 
 def split_word(value) -> str:
@@ -137,8 +156,9 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             continue
         odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
         if key == LABEL:
-            odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
-        if key == LABEL:
+            odd |= cells.map(
+                lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
+            )
             check_kinds(cells, name, path)
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
@@ -170,6 +190,6 @@ def as_text(value) -> str:
     """A cell as text: empty for null, without decimals for whole numbers (labels read as 1.0)."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | Decimal) and value % 1 == 0:
         value = int(value)
     return str(value)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.columns import SPLITS
-from tailprompt.data.contents import PLACE, decoded
+from tailprompt.data.contents import PLACE, decoded, lines_in
 from tailprompt.data.folders import check_same, check_splits, folders, images, skipped
 from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
@@ -147,7 +147,7 @@ def list_lines(path: Path) -> pd.DataFrame:
 
     The last blank divides them, or the last tab, after which a label may have blanks.
     """
-    lines = [(n, line.strip()) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+    lines = [(n, line.strip()) for n, line in enumerate(lines_in(decoded(path)), 1) if line.strip()]
     fields = [(*divided(line), f"{path.name}:{n}") for n, line in lines]
     short = [field[-1] for field in fields if len(field) != 3]
     if short or not fields:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, ONE, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.columns import ENCODING, ONE, PLAIN, SPLIT, as_text, tells_split
 from tailprompt.data.contents import PLACE, kind_of
 from tailprompt.data.folders import others
 from tailprompt.data.listings import image_folder
@@ -86,7 +86,8 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
-    split = next((name for name in have if is_split(name, have[name])), None)
+    mine = {text, label}
+    split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     check_header(of_label, have[of_label], path)
@@ -129,12 +130,7 @@ def check_header(label: str, cells: pd.Series, path: Path) -> None:
 
 def plain(cell) -> bool:
     """Whether a cell is text, a number or nothing, and not a list."""
-    return cell is None or cell is pd.NA or isinstance(cell, str | bool | int | float | np.generic)
-
-
-def is_split(name: str, cells: pd.Series) -> bool:
-    """Whether a column says of each row which split it is in."""
-    return split_word(name) == SPLIT and cells.map(split_word).isin(SPLITS).all()
+    return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
 def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from tailprompt.data import checks, folders, usual_forms
 from tailprompt.data.columns import CHOICES, TEXT, are_texts, listed, offered, strings
-from tailprompt.data.contents import PLACE, WrongEncoding, kind_of
+from tailprompt.data.contents import PLACE, WrongEncoding, kind_of, lines_in
 from tailprompt.data.contents import decoded as decoded_text
 from tailprompt.data.labels import invisible
 from tailprompt.data.pictures import ENDINGS
@@ -84,10 +84,9 @@ def lines_of(
         return None
     if unit == "token" and usual_forms.has_header(file, "txt", columns):
         return None
-    lines = decoded_text(file, encoding).split("\n")
-    if TEXT in lines[0].strip().split("\t"):
+    lines = lines_in(decoded_text(file, encoding))
+    if lines and TEXT in lines[0].strip().split("\t"):
         return None
-    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
     return pd.DataFrame({TEXT: lines, PLACE: [f"{file.name}:{n}" for n in range(1, len(lines) + 1)]}), columns
 
 

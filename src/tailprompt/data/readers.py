@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Set
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, opened, plain
+from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, lines_in, opened, plain
 from tailprompt.data.separated import found, named_once, read_separated
 from tailprompt.errors import BadInput, few, known, named
 from tailprompt.files import json_object, reading
@@ -74,8 +74,7 @@ def objects_in(text: str, path: Path, keys: Set[str] = frozenset()) -> list[tupl
     if text.lstrip().startswith("["):
         objects = list(enumerate(parsed(text, path, 1), 1))
     else:
-        # not splitlines(), which would also cut at Unicode line separators in a text
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        lines = [(number, line) for number, line in enumerate(lines_in(text), 1) if line.strip()]
         objects = [(number, parsed(line, path, number)) for number, line in lines]
     wrong = [number for number, value in objects if not isinstance(value, dict) or not keys <= set(value)]
     if wrong:
@@ -127,8 +126,8 @@ def each_once(pairs: list[tuple]) -> dict:
     """A JSON object; raises ValueError if it has a key twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key '{key}' stands there twice")
     return value
 
 
@@ -139,12 +138,9 @@ def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
         named_once(file.schema_arrow.names, path)
         arrow = file.read()
         arrow.validate(full=True)  # raises for text that is not UTF-8
-        table = arrow.to_pandas()
+        table = arrow.to_pandas(integer_object_nulls=True)  # floats have not all whole numbers
         if any(name is not None for name in table.index.names):
             table = table.reset_index()
-        for field in arrow.schema:
-            if pa.types.is_decimal(field.type) and field.type.scale == 0:
-                table[field.name] = table[field.name].map(int, na_action="ignore").astype(object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 

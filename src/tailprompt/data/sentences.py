@@ -19,7 +19,7 @@ from unicodedata import category
 import pandas as pd
 
 from tailprompt.data.columns import ID, SPLIT
-from tailprompt.data.contents import PLACE, decoded, kind_of
+from tailprompt.data.contents import PLACE, decoded, kind_of, lines_in
 from tailprompt.data.labels import invisible
 from tailprompt.data.readers import json_objects
 from tailprompt.errors import BadInput, few, known
@@ -90,8 +90,8 @@ def lines(path: Path, encoding: str, columns: dict) -> list[dict]:
 def sentences(path: Path, encoding: str) -> Iterator[list[tuple[int, list[str]]]]:
     """(line number, fields) of the words of each sentence; the last need not end with a blank line."""
     group: list[tuple[int, list[str]]] = []
-    for number, line in enumerate(decoded(path, encoding).split("\n"), 1):
-        fields = line.strip("\r").split("\t") if "\t" in line.strip() else re.findall(r"[^ \t\r]+", line)
+    for number, line in enumerate(lines_in(decoded(path, encoding)), 1):
+        fields = line.split("\t") if "\t" in line.strip() else re.findall(r"[^ \t]+", line)
         if fields and fields[0] != "-DOCSTART-":
             group.append((number, fields))
         elif group:
@@ -256,7 +256,7 @@ def load_roles(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """CoNLL 2005 and 2012 as P-Tuning v2 has them: number of the verb, words ||| tags, one verb a line."""
     parts = []
     for split, path in paths.items():
-        kept = [(n, line) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+        kept = [(n, line) for n, line in enumerate(lines_in(decoded(path)), 1) if line.strip()]
         if not kept:
             raise BadInput(f"{path} has no sentences; it needs at least one line, `verb words ||| tags`")
         read = [(n, *map(str.split, line.partition("|||")[::2])) for n, line in kept]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.contents import PLACE, decoded, noted
+from tailprompt.data.labels import seen
 from tailprompt.errors import BadInput, few, known
 
 MARKS = ",;\t|"
@@ -62,7 +64,7 @@ def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, p
         raise BadInput(f"{path} is empty; it needs a header and rows")
     header = first[1]
     named_once(header, path)
-    columns, places, ragged, again = [[] for _ in header], [], [], []
+    columns, places, ragged = [[] for _ in header], [], []
     gaps: list[int] = []  # blank lines, which are texts where more follow
     for number, fields in lines:
         if not fields:
@@ -75,14 +77,21 @@ def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, p
             columns[0] += [""] * len(gaps)
             places += gaps
         gaps.clear()
-        if fields == header and len(header) > 1:
-            again.append(number)
         for column, cell in zip(columns, fields, strict=True):
             column.append(cell)
         places.append(number)
-    check_rows(path, header, ragged, again)
+    check_rows(path, header, ragged, [places[row] for row in repeats(header, columns)])
     table = pd.DataFrame(dict(zip(header, (pd.Series(c, dtype=object) for c in columns), strict=True)))
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
+
+
+def repeats(header: list[str], columns: list[list[str]]) -> list[int]:
+    """The rows that show what the header shows, each cell its column's name. (One cell may be meant.)"""
+    rows = range(len(columns[0]) if len(header) > 1 else 0)
+    for name, column in zip(header, columns, strict=True):
+        alike = {cell for cell in {*column} if len(cell) < 2 * len(name) + 9 and seen(cell) == seen(name)}
+        rows = [row for row in rows if column[row] in alike] if alike else []
+    return [*rows]
 
 
 def check_rows(path: Path, header: list[str], ragged: list[int], again: list[int]) -> None:
@@ -101,7 +110,8 @@ def check_rows(path: Path, header: list[str], ragged: list[int], again: list[int
 
 def named_once(header: list[str], path: Path) -> None:
     """Raise BadInput if columns share a name, or several have none."""
-    repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
+    counts = Counter(header)
+    repeated = {f"'{name}'" if name else "no name" for name in header if counts[name] > 1}
     if repeated:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
 

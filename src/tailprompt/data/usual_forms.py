@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.columns import PAIR, TEXT
-from tailprompt.data.contents import PLACE, decoded, kind_of
+from tailprompt.data.contents import PLACE, decoded, kind_of, lines_in
 from tailprompt.data.readers import HEADERS, READERS
 from tailprompt.data.sentences import PREDICATE, TAG, WORDS, refuse, sentences
 from tailprompt.data.squad import without_answers
@@ -104,7 +104,7 @@ def verbs_of(path: Path, encoding: str) -> pd.DataFrame:
     """A row a line of a file of roles, `verb words`, perhaps with tags after |||."""
     lines = [
         (n, line.partition("|||")[0].split())
-        for n, line in enumerate(decoded(path, encoding).split("\n"), 1)
+        for n, line in enumerate(lines_in(decoded(path, encoding)), 1)
         if line.strip()
     ]
     wrong = [n for n, (verb, *words) in lines if not (verb.isdecimal() and int(verb) < len(words))]
