@@ -217,10 +217,11 @@ def test_another_separator_is_found_where_it_divides_all_rows_and_that_is_told(t
     assert classes == ["a, b", "c"] and "separated by" in table.attrs["notes"][0]
 
 
-def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path):
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path, end):
     body = lines(["a", "b"], mark="^")
     assert loaded(saved(tmp_path / "a.csv", body), separator="^")[1] == ["a", "b"]
-    assert loaded(saved(tmp_path / "b.csv", "sep=^\r\n" + body))[1] == ["a", "b"]
+    assert loaded(saved(tmp_path / "b.csv", f"sep=^{end}" + body.replace("\n", end)))[1] == ["a", "b"]
     refused(saved(tmp_path / "c.csv", body), "no column 'text'", "separator")
 
 

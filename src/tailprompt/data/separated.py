@@ -22,7 +22,7 @@ from tailprompt.errors import BadInput, few, known
 
 MARKS = ",;\t|"
 SAMPLE = 100  # lines by which a separator is found
-STATED = re.compile(r"sep=(.)\r?\n")  # as Excel writes it above the header
+STATED = re.compile(r"sep=(.)(?:\r\n?|\n)")  # as Excel writes it above the header
 
 
 def read_separated(
