@@ -219,9 +219,10 @@ def answered(run, tmp_path, words):
 
 
 @pytest.mark.parametrize("word", ["", " ", "\u200b"])
-def test_a_row_with_an_empty_word_is_refused_by_its_place(run, tmp_path, word):
-    with pytest.raises(BadInput, match="1 rows have .*a.jsonl:2"):
-        answered(run, tmp_path, ["Ann", word])
+def test_a_row_with_an_empty_word_is_told_by_its_place_and_has_no_answer(run, tmp_path, capsys, word):
+    made = answered(run, tmp_path, ["Ann", word])
+    assert (made.tags == "").tolist() == [False, True, False]
+    assert "1 rows have an empty word (a.jsonl:2); leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], [" "]], ids=["none", "a blank"])

@@ -270,6 +270,40 @@ def test_escaped_quotes_are_refused_and_read_where_the_escape_is_stated(tmp_path
     assert 'he said "card" to support' in set(loaded(path, escape="\\")[0]["text"])
 
 
+@pytest.mark.parametrize(
+    "cell", ['"Good" he said', '"unclosed', '"a" b "c"', '"great movie,{label}\nbad movie"']
+)
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_quotes_that_may_be_of_the_texts_are_told(tmp_path, cell, mark):
+    text = (
+        lines(["a", "b"], mark=mark)
+        + cell.replace(",{label}", f"{mark}a")
+        + (f"{mark}a" if cell != '"unclosed' else "")
+    )
+    path = saved(tmp_path / "a.tsv", text.replace('"unclosed', f'x{mark}"a'))
+    table = rows(path, "utf-8-sig", hint="")
+    note = next(each for each in table.attrs["notes"] if "quotes: false" in each)
+    assert "1 rows" in note and "(lines 26)" in note
+    assert (
+        sum(rows(path, "utf-8-sig", hint="", quotes=False)["text"].str.count('"')) + (cell == '"unclosed') > 0
+    )
+
+
+def test_quotes_that_enclose_whole_fields_are_not_told(tmp_path):
+    text = lines(["a", "b"]) + '"a, ""b""",a\n"two\nlines" ,a\n5" x,a\n"","b" \n'
+    assert not [
+        each
+        for each in rows(saved(tmp_path / "a.csv", text), "utf-8-sig", hint="").attrs["notes"]
+        if "false" in each
+    ]
+
+
+@pytest.mark.parametrize("cell", ["C:\\new", "a\\b\\", "\\d+"])
+def test_a_stated_escape_leaves_what_it_does_not_escape(tmp_path, cell):
+    path = saved(tmp_path / "a.csv", lines(["a", "b"]) + f'"{cell} \\"x\\" \\\\ y",a\n')
+    assert f'{cell} "x" \\ y' in set(loaded(path, escape="\\")[0]["text"])
+
+
 def test_blanks_before_quotes_are_no_part_of_a_class(tmp_path):
     table, classes = loaded(saved(tmp_path / "a.csv", lines([' "x, y"', ' "z"'])))
     assert classes == ["x, y", "z"] and "blanks" in table.attrs["notes"][0]
@@ -381,6 +415,39 @@ def test_the_time_for_many_columns_grows_as_their_number(tmp_path):
     assert time.process_time() - start < 2
 
 
+@pytest.mark.parametrize("start, kind", sorted(contents.FOREIGN.items()))
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])
+def test_a_file_that_is_no_text_is_named_whatever_its_name(tmp_path, start, kind, name):
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    refused(tmp_path / name, f"{name} is {kind}", "save its table as CSV")
+
+
+@pytest.mark.parametrize(
+    "head, says",
+    [
+        ("text\u200b,label", "'text\\u200b'"),
+        ("text,label\u00a0", "'label\u00a0'"),
+        ("t\u0435xt,label", "'t\\u0435xt'"),
+        ("Text,label", "'Text'"),
+    ],
+)
+def test_a_name_that_looks_like_a_missing_one_is_shown_so_that_one_sees_why(tmp_path, head, says):
+    path = saved(tmp_path / "a.csv", lines(["a", "b"]).replace("text,label", head, 1))
+    refused(path, "no column", says)
+    with pytest.raises(BadInput) as caught:
+        new_rows.read(path, {"text": "text", "pair": "label"}, encoding="utf-8", taken=(), options=2)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["only", "left_out"])
+def test_a_label_to_keep_or_leave_out_that_no_row_has_is_refused(tmp_path, key):
+    path = saved(tmp_path / "a.csv", lines(["billing", "crash", "c"]))
+    refused(path, f"{key} names biling, which no row has", **{key: ["biling", "c"]})
+    words = saved(tmp_path / "words.csv", "label,words\nbilling,x\ncrash,y\nc,z\n")
+    if key == "left_out":
+        assert len(data.load({**ROW, key: ["-"]}, {"all": path}, words=words)[1]) == 3
+
+
 # new rows are answered where they stand
 
 
@@ -426,6 +493,58 @@ def test_words_a_line_may_end_as_any_system_ends_them(tmp_path, end):
     text = end.join(["\ufeffAnn B-PER", "left O", "", "\ufeffBob B-PER", ""])
     table = load_tags({"train": saved(tmp_path / "a.txt", text)}, {})
     assert table["words"].tolist() == [["Ann", "left"], ["Bob"]]
+
+
+ODD = {
+    "a list": ("a.jsonl", ['{"text": "a"}', '{"text": ["b"]}', '{"text": "c"}']),
+    "an object": ("a.jsonl", ['{"text": "a"}', '{"text": {"b": 1}}', '{"text": "c"}']),
+    "no JSON": ("a.jsonl", ['{"text": "a"}', '{"text": "b', '{"text": "c"}']),
+    "half a character": ("a.jsonl", ['{"text": "a"}', '{"text": "\\ud800"}', '{"text": "c"}']),
+    "no object": ("a.jsonl", ['{"text": "a"}', "[1]", '{"text": "c"}']),
+    "a key twice": ("a.jsonl", ['{"text": "a"}', '{"text": "b", "text": "b"}', '{"text": "c"}']),
+    "too few fields": ("a.csv", ["text,n", "a,1", "b", "c,3"]),
+    "too many fields": ("a.csv", ["text,n", "a,1", "b,2,3", "c,3"]),
+}
+
+
+@pytest.mark.parametrize("name, written", ODD.values(), ids=ODD)
+def test_a_row_that_cannot_be_read_is_told_and_the_others_are_answered(tmp_path, capsys, name, written):
+    table, examples = read(saved(tmp_path / name, "\n".join(written)))
+    line = 2 if name == "a.jsonl" else 3
+    told = capsys.readouterr().err
+    assert len(table) == 3 and list(examples.index) == [0, 2] and list(examples["text"]) == ["a", "c"]
+    assert f"1 rows have an empty text and are not answered (a.{name[2:]}:{line})" in told
+    assert len(told.splitlines()) == 2
+
+
+def test_a_repeated_header_moves_no_row_and_is_told(tmp_path, capsys):
+    assert len(read(saved(tmp_path / "a.csv", "id,text\n1,a\nid,text\n2,b\n"))[0]) == 3
+    assert "1 rows are the header itself (lines 3)" in capsys.readouterr().err
+
+
+def test_a_separator_that_was_found_is_told_of_new_rows_too(tmp_path, capsys):
+    assert len(read(saved(tmp_path / "a.csv", "id;text\n1;a\n2;b\n"))[0]) == 2
+    assert "separated by ';'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", [None, "x", ["a", 1], {"a": 1}])
+def test_a_row_without_options_is_told_and_the_others_are_answered(tmp_path, capsys, cell):
+    values = [{"text": "a", "choices": each} for each in (["x", "y"], cell, ["y", "z"])]
+    path = saved(tmp_path / "a.jsonl", "\n".join(map(json.dumps, values)))
+    columns = {"text": "text", "choices": "choices"}
+    table, examples = new_rows.read(path, columns, encoding="utf-8-sig", taken=(), options=2)
+    assert len(table) == 3 and list(examples.index) == [0, 2] and "a.jsonl:2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["a", ""], ["a", 1], [], None])
+def test_words_that_are_none_are_told_and_the_others_are_tagged(tmp_path, capsys, words):
+    values = [{"text": each} for each in (["a", "b"], words, ["c"])]
+    path = saved(tmp_path / "a.jsonl", "\n".join(map(json.dumps, values)))
+    table, examples = new_rows.read(
+        path, {"text": "text"}, encoding="utf-8-sig", taken=(), options=2, unit="token"
+    )
+    assert len(table) == 3 and list(examples.index) == [0, 2] and "a.jsonl:2" in capsys.readouterr().err
+    assert list(examples["words"]) == [["a", "b"], ["c"]]
 
 
 def test_a_file_without_any_text_is_refused(tmp_path):

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from tailprompt.data.contents import NOTES, PLACE, kind_of, noted
+from tailprompt.data.labels import seen, shown
 from tailprompt.data.readers import FORM, SEPARATORS, rows
 from tailprompt.errors import BadInput, few, known
 
@@ -98,7 +99,7 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
         raise BadInput(f"{path}: columns names the column of labels as what is read too ({known(read)})")
     missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
     if missing:
-        have = known(set(table) - {PLACE})
+        have = names_of(table, [name for _, name in parts if name not in table])
         raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}{advice(table, path)}")
     plain = {key: name for key, name in columns.items() if key != CHOICES and isinstance(name, str)}
     out = strings(table, plain, path)
@@ -106,6 +107,13 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
         cells = offered(table, columns[key], path)
         out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
     return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+
+
+def names_of(table: pd.DataFrame, missing: list[str]) -> str:
+    """The columns of a table for a message, quoted and escaped where they look like a missing one."""
+    alike = {seen(name): name for name in missing}
+    names = [str(name) for name in table if name != PLACE]
+    return known(shown(name, alike[seen(name)]) if seen(name) in alike else name for name in names)
 
 
 def advice(table: pd.DataFrame, path: Path) -> str:
@@ -154,7 +162,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
         if infer_dtype(cells, skipna=False) == "string":
             out[key] = cells.astype("str")
             continue
-        odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
+        odd = ~cells.map(is_plain)
         if key == LABEL:
             odd |= cells.map(
                 lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
@@ -184,6 +192,11 @@ def check_kinds(cells: pd.Series, name: str, path: Path) -> None:
             f"{path}: the column '{name}' holds booleans and the numbers 0 or 1, which may be the same "
             "classes; write each in one way"
         )
+
+
+def is_plain(cell) -> bool:
+    """Whether a cell is text, a number, a boolean or null."""
+    return isinstance(cell, PLAIN) or cell is None or cell is pd.NA
 
 
 def as_text(value) -> str:

@@ -31,7 +31,8 @@ NOTES = "notes"  # what a table's `attrs` say of how it was read
 LARGE, TIMES = 2**28, 200  # bytes that any packed file may hold, and how often its own size
 SAMPLE = 2**16  # bytes by which an encoding is guessed
 SHOWN = 30  # characters by which a person sees whether an encoding is right
-COMMON = "cp1252 cp1250 iso8859-2 cp1251 cp1253 cp1254 cp1256 koi8-r mac-roman cp850 gb18030 big5 shift-jis euc-kr".split()
+COMMON = "cp1252 cp1250 iso8859-2 cp1251 cp1253 cp1254 cp1256 koi8-r mac-roman cp850".split()
+COMMON += ["gb18030", "big5", "shift-jis", "euc-kr"]
 CONTROL = re.compile("[\x80-\x84\x86-\x9f]")  # Latin-1's control characters, of which no text has one
 LINE_END = re.compile("\r\n|\r|\n")
 NUL = "\0"
@@ -60,7 +61,7 @@ def plain(path: Path) -> bytes:
             held.write(part)
             if held.tell() > most:
                 raise BadInput(
-                    f"{path} unpacks to more than {TIMES} times its size, as no text does; if it is meant so, "
+                    f"{path} unpacks to more than {TIMES} times its size, as no text does; if that is meant, "
                     "unpack it first"
                 )
     return held.getvalue()
@@ -92,6 +93,8 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
 
 def text_of(data: bytes, path: Path, encoding: str) -> str:
     """The text of a file's bytes, without its byte-order mark."""
+    if kind := next((kind for start, kind in FOREIGN.items() if data.startswith(start)), None):
+        raise BadInput(f"{path} is {kind}, whatever its name; save its table as CSV (UTF-8)")
     encoding = marked(data) or encoding
     try:
         text = single(data.decode(encoding).lstrip("\ufeff"))
@@ -202,6 +205,12 @@ MARKS = {  # in this order: a mark of UTF-32 begins as one of UTF-16
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
+}
+FOREIGN = {
+    b"PK\x03\x04": "a zip file or a sheet of Excel (.xlsx)",
+    b"\xd0\xcf\x11\xe0": "a sheet of Excel (.xls)",
+    b"PAR1": "a Parquet file",
+    b"%PDF-": "a PDF",
 }
 PACKED = {
     ".gz": (b"\x1f\x8b", gzip.open),
