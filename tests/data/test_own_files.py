@@ -217,10 +217,11 @@ def test_another_separator_is_found_where_it_divides_all_rows_and_that_is_told(t
     assert classes == ["a, b", "c"] and "separated by" in table.attrs["notes"][0]
 
 
-def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path):
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path, end):
     body = lines(["a", "b"], mark="^")
     assert loaded(saved(tmp_path / "a.csv", body), separator="^")[1] == ["a", "b"]
-    assert loaded(saved(tmp_path / "b.csv", "sep=^\r\n" + body))[1] == ["a", "b"]
+    assert loaded(saved(tmp_path / "b.csv", f"sep=^{end}" + body.replace("\n", end)))[1] == ["a", "b"]
     refused(saved(tmp_path / "c.csv", body), "no column 'text'", "separator")
 
 
@@ -589,3 +590,22 @@ def test_a_table_comes_back_from_every_format_as_it_was_or_is_refused(
     table = rows(path, "utf-8-sig", hint="")
     assert table["text"].tolist() == frame["text"].tolist()
     assert table["label"].tolist() == frame["label"].tolist()
+
+
+@pytest.mark.parametrize("key", ["text", "pair"])
+def test_the_column_of_labels_is_not_read_as_text(tmp_path, key):
+    file = saved(tmp_path / "a.csv", lines(["crash", "urgent"]))
+    refused(file, f"column of labels as what is read too ({key}: label)", columns={key: "label"})
+
+
+@pytest.mark.parametrize("other", [1, 0, 1.0])
+def test_numbers_and_booleans_as_labels_are_refused(tmp_path, other):
+    labels = [True, other, False] * 12
+    rows = [json.dumps({"text": f"text {n}", "label": label}) for n, label in enumerate(labels)]
+    refused(saved(tmp_path / "a.jsonl", "\n".join(rows)), "'label' holds booleans and the numbers 0 or 1")
+
+
+@pytest.mark.parametrize("label", ["a{n}", "a{places}", "a{0}"])
+def test_a_label_with_braces_is_shown_as_it_is(tmp_path, label):
+    file = saved(tmp_path / "a.csv", lines([label] * 2 + [label.upper()]))
+    refused(file, "'mine': 12 rows have a label", f"'{label}'", "(a.csv:4, ")

@@ -95,6 +95,8 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     """The columns that `columns` maps to ours, as strings; text and label may be left to their own names."""
     columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
     parts = [(key, name) for key, names in columns.items() for name in listed(names)]
+    if read := [f"{key}: {name}" for key, name in parts if key in (TEXT, PAIR) and name == columns[LABEL]]:
+        raise BadInput(f"{path}: columns names the column of labels as what is read too ({known(read)})")
     missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
     if missing:
         have = names_of(table, [name for _, name in parts if name not in table])
@@ -165,6 +167,7 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             odd |= cells.map(
                 lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
             )
+            check_kinds(cells, name, path)
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
                 f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "
@@ -179,6 +182,16 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             )
         out[key] = cells.map(as_text)
     return out
+
+
+def check_kinds(cells: pd.Series, name: str, path: Path) -> None:
+    """Raise BadInput for labels of which some are booleans and some 0 or 1, which may be the same classes."""
+    both = {type(cell) is bool for cell in cells if isinstance(cell, int | float) and cell in (0, 1)}
+    if len(both) > 1:
+        raise BadInput(
+            f"{path}: the column '{name}' holds booleans and the numbers 0 or 1, which may be the same "
+            "classes; write each in one way"
+        )
 
 
 def is_plain(cell) -> bool:

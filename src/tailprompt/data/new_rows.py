@@ -80,7 +80,9 @@ def lines_of(
     file: Path, columns: Columns, encoding: str, *, unit: str
 ) -> tuple[pd.DataFrame, Columns] | None:
     """Each line of a .txt as a text; None for another file, and where the first line names columns."""
-    if kind_of(file) != "txt" or columns != {TEXT: TEXT} or unit != "example":
+    if kind_of(file) != "txt" or columns != {TEXT: TEXT}:
+        return None
+    if unit == "token" and usual_forms.has_header(file, "txt", columns):
         return None
     lines = lines_in(decoded_text(file, encoding))
     if lines and TEXT in lines[0].strip().split("\t"):
@@ -174,7 +176,7 @@ def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFr
     """
     given = table.get(columns["text"], pd.Series(index=table.index))
     is_list = given.map(are_texts)
-    odd = is_list & given.map(lambda words: len(words) > 0 and not all(words) if are_texts(words) else False)
+    odd = is_list & given.map(lambda words: are_texts(words) and 0 < sum(map(invisible, words)) < len(words))
     if odd.all():
         checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
     if odd.any():
