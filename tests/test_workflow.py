@@ -57,6 +57,7 @@ def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_t
     for file in [*files, *project.glob("workflow/**/*.smk"), project / "Snakefile"]:
         file.touch()
     assert planned(project) == []
+    assert "Nothing to be done" in snakemake(project, "all", "-n", *TINY).stdout
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):
