@@ -73,7 +73,8 @@ def test_a_configuration_of_other_data_or_columns_is_never_taken_for_these(tmp_p
 @pytest.mark.parametrize("language", ["en", "zh", "image"])
 def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     columns = {} if language == "image" else {"text": "text", "label": "label"}
-    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, ())
+    splits = {"train": [69_990, 10], "dev": [9_999, 1], "test": [19_998, 2]}
+    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, (), splits)
     file = tmp_path / "c.yaml"
     first_round.settle(looked, file, anew=False)
     whole = load([file])
