@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -49,6 +50,39 @@ def test_each_combination_is_a_point_with_its_keys_in_order():
     assert each_tried(SEARCH, "ft") == ["ft@epochs=10,lr=1e-05", "ft@epochs=10,lr=0.0001"]
     assert len(each_tried(SEARCH, "prompt@keep=true")) == 4
     assert each_tried(SEARCH, "prompt@keep=true")[0] == "prompt@keep=true,epochs=1,lr=1e-05"
+
+
+def test_choose_may_try_other_values_on_a_data_set_and_on_a_backbone():
+    choose = {
+        "over": "lr",
+        "values": [1],
+        "of": {"pt": [2], "pt/mini": [3]},
+        "cells": {"ner": {"pt/mini": [4]}},
+    }
+    spec = {"kind": "scores", "choose": choose}
+    for dataset, backbone, lr in (
+        ("a", "big", 2),
+        ("a", "mini", 3),
+        ("ner@n=1", "mini", 4),
+        ("ner", "big", 2),
+    ):
+        assert each_tried(spec, "pt", dataset, backbone) == [f"pt@lr={lr}"]
+    assert each_tried(spec, "ft", "ner", "mini") == ["ft@lr=1"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"of": {"pt2/bert-minni": [1]}}, "bert-minni"),
+        ({"cells": {"conll": {"pt2": [1]}}}, "conll"),
+        ({"cells": {"conll04": {"pt22": [1]}}}, "pt22"),
+    ],
+)
+def test_rows_that_choose_names_and_that_are_none_are_refused(tmp_path, wrong, said):
+    change = {"papers": {"ptuning2": {"tables": {"table3": {"choose": wrong}}}}}
+    (tmp_path / "own.yaml").write_text(json.dumps(change))
+    with pytest.raises(BadInput, match=rf"'{said}' in papers\.ptuning2\.tables\.table3\.choose"):
+        config.load(["config/mini.yaml", str(tmp_path / "own.yaml")])
 
 
 def test_a_name_that_gives_what_is_searched_is_refused():

@@ -26,7 +26,7 @@ def across(lines):
 
 def test_each_is_named_with_its_data_sets_and_the_reason(mini):
     said = across(refused(mini, HERE))
-    assert said["vpt"][0] == "table1" and "r52-rebuilt, cmid, ctc" in said["vpt"][1]
+    assert said["vpt"][0] == "table1" and "r52-rebuilt, cmid, debian-sections" in said["vpt"][1]
     assert "tuner is 'prompts'; allowed on text: full, frozen, soft_prompt, prefix, lora" in said["vpt"][1]
     table, why = said["ppt-prompt@loss=asymmetric_gcl,predictor=cosine"]
     assert table == "table1" and "predictor is read only where head is linear or predictor or pooler" in why

@@ -35,14 +35,10 @@ def expand(config: dict, spec: dict) -> dict:
     cells = cells_of(config, spec, claims)
     datasets = unique(dataset for dataset, *_ in cells) if "claims" in spec else datasets_of(config, spec)
     runs = [
-        {
-            "dataset": dataset,
-            "method": on(method, backbone),
-            "run": run,
-            "backbone": backbone or backbone_of(config, spec["protocol"], dataset, method),
-        }
+        {"dataset": dataset, "method": on(method, backbone), "run": run, "backbone": body}
         for dataset, method, backbone in cells
-        for run in each_tried(spec, method)
+        for body in [backbone or backbone_of(config, spec["protocol"], dataset, method)]
+        for run in each_tried(spec, method, dataset, body)
     ]
     rows = unique((method, backbone) for _, method, backbone in cells)
     rows = rows or [(method, None) for method in methods_of(config, spec)]

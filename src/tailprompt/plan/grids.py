@@ -14,24 +14,28 @@ from tailprompt.plan.points import Point, parse, vary
 from tailprompt.plan.starts import starts_of
 
 
-def tried(spec: dict, method: str) -> dict[str, list]:
-    """Key -> the values that a block tries for a method, as `lr`; {} if it tries none (`of` may have [])."""
+def tried(spec: dict, method: str, dataset: str = "", backbone: str = "") -> dict[str, list]:
+    """Key -> the values that a block tries for a method, as `lr`; {} if it tries none (`of` may have []).
+
+    `cells` may have others for a data set, and both for a method on one backbone: {pt2/bert-mini: [...]}.
+    """
     base = parse(method)[0]
     if spec["kind"] == "search":
         return spec["over"] | spec.get("of", {}).get(base, {})
     if "choose" not in spec:
         return {}
     choose = spec["choose"]
-    values = choose.get("of", {}).get(base, choose["values"])
+    of = choose.get("of", {}) | choose.get("cells", {}).get(parse(dataset)[0], {})
+    values = of.get(f"{base}/{backbone}", of.get(base, choose["values"]))
     return {choose["over"]: values} if values else {}
 
 
-def each_tried(spec: dict, method: str) -> list[str]:
-    """The names of the runs that a block takes for a method, as `prompt@epochs=10,lr=3e-05`.
+def each_tried(spec: dict, method: str, dataset: str = "", backbone: str = "") -> list[str]:
+    """The names of the runs that a block takes for a method on a data set, as `prompt@epochs=10,lr=3e-05`.
 
     Raises BadInput for a method whose name already gives a value.
     """
-    values, (base, changes) = tried(spec, method), parse(method)
+    values, (base, changes) = tried(spec, method, dataset, backbone), parse(method)
     if given := sorted(values.keys() & changes.keys()):
         key, (of, said) = given[0], ("of", "over")
         values_of = f"{{{base}: {{{key}: [...]}}}}"

@@ -118,20 +118,29 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in(row, "protocols", name)
         yield ("protocols", name, "cells"), list(row.get("cells", {})), "datasets"
         for dataset, cells in row.get("cells", {}).items():
-            place, parts = ("protocols", name, "cells", dataset), [cell.split("/") for cell in cells]
-            yield place, [method for method, *_ in parts], "methods"
-            yield place, [backbone for _, *on in parts for backbone in on], "backbones"
+            yield from named_of(cells, "protocols", name, "cells", dataset)
     for name, datasets in config["sets"].items():
         yield ("sets", name), [parse(dataset)[0] for dataset in datasets], "datasets"
     for path, block in all_blocks(config):
         yield from named_in(block, *path)
         yield (*path, "backbones"), block.get("backbones", []), "backbones"
-        yield (*path, "choose", "of"), list(block.get("choose", {}).get("of", {})), "methods"
+        choose = block.get("choose", {})
+        yield from named_of(choose.get("of", {}), *path, "choose", "of")
+        yield (*path, "choose", "cells"), list(choose.get("cells", {})), "datasets"
+        for dataset, values in choose.get("cells", {}).items():
+            yield from named_of(values, *path, "choose", "cells", dataset)
         yield (*path, "of"), list(block.get("of", {})), "methods"
         yield (*path, "searched"), block.get("searched", []), f"papers:{path[1]}:tables"
         yield (*path, "original"), [block["original"]] if "original" in block else [], "protocols"
         for claim, compared in block.get("claims", {}).items():
             yield from named_in(compared, *path, "claims", claim)
+
+
+def named_of(cells: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
+    """The `references` of a mapping from methods, perhaps on one backbone (`pt2/roberta-large`)."""
+    parts = [cell.split("/") for cell in cells]
+    yield path, [method for method, *_ in parts], "methods"
+    yield path, [backbone for _, *on in parts for backbone in on], "backbones"
 
 
 def named_in(block: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
