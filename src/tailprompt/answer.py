@@ -13,7 +13,8 @@ from pathlib import Path
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
-from tailprompt.plan.first_round import MODELS, PAPERS, elsewhere
+from tailprompt.plan.first_hours import elsewhere
+from tailprompt.plan.first_round import MODELS, PAPERS
 from tailprompt.report.page import evidence, pictures, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 

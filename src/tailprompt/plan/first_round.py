@@ -1,16 +1,11 @@
-"""The configuration of a first, cheap round on a file, and how long it and its alternatives take."""
+"""The configuration of a first, cheap round on a file."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
-
-import pandas as pd
 
 from tailprompt.cpus import CPUS
 from tailprompt.data.looked import Looked
@@ -18,9 +13,6 @@ from tailprompt.data.splits import floors
 from tailprompt.errors import BadInput, known
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
-from tailprompt.plan.forecast import seconds_left
-from tailprompt.plan.hours import by_rule, on_cpu
-from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.plan.settings import settings
 
@@ -129,8 +121,7 @@ def sets_of(looked: Looked, name: str) -> dict[str, str]:
     cut = cut_of(looked)
     train = cut.get("train", sum(looked.splits["train"]))
     half = max(train // 2, sum(floors(looked.splits["train"])))
-    dataset, part = (f"{name}@{','.join(f'{split}={n}' for split, n in each.items())}" if each else name
-                     for each in (cut, {**cut, "train": half}))  # fmt: skip
+    dataset, part = named_cut(name, cut), named_cut(name, {"train": half, **cut} | {"train": half})
     taken = (
         f"A first round on part of the data; all of it: [{name}]." if cut else "A first round on all rows."
     )
@@ -142,6 +133,11 @@ def sets_of(looked: Looked, name: str) -> dict[str, str]:
         "tables": "" if curve else "tables: [first]",
         "taken": f"{taken} {told}",
     }
+
+
+def named_cut(name: str, cut: dict[str, int]) -> str:
+    """The name of a data set with a cut."""
+    return name + "@" * bool(cut) + ",".join(f"{split}={n}" for split, n in cut.items())
 
 
 def budget(looked: Looked, batch: int) -> dict[str, str | int]:
@@ -209,46 +205,6 @@ def keeping(scale: dict) -> list[str]:
         if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"
     ]
     return blocks.unique(point.method.partition("@")[0] for point in found)
-
-
-def told(scale: dict, root: Path = Path(".")) -> list[str]:
-    """How long the round takes on this machine, by method, by the plan's rule of thumb."""
-    points, cpu = blocks.all_points(scale), on_cpu(scale)
-    left = seconds_left(scale, points, {}, root, cpu=cpu)
-    by_method: dict[str, float] = {}
-    for point in points:
-        by_method[point.method] = by_method.get(point.method, 0) + left[point]
-    at_once = max(1, min(CPUS, os.cpu_count() or 1)) if cpu else 1
-    each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
-    total = sum(by_method.values()) / at_once / 60
-    return [
-        f"{len(points)} runs, about {total:.0f} minutes on {'the CPU' if cpu else 'the GPU'} by a rule of "
-        "thumb (wrong by a factor of three either way at times)",
-        f"minutes by method: {each}",
-    ]
-
-
-def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[str]:
-    """A sentence on the backbone that a full comparison would take, with its time scaled by what ran."""
-    points = [
-        Point("mine", run.backbone, run.dataset, run.run, run.seed) for run in runs[runs.there].itertuples()
-    ]
-    language = scale["datasets"][points[0].dataset.partition("@")[0]].get("language", "en")
-    other = scale["protocols"]["across"]["backbones"].get(language)
-    if other is None or other == points[0].backbone:
-        return []
-    took = median(runs[runs.there].record.map(lambda record: record["seconds"]))
-    cpu = on_cpu(scale)
-    times = median(
-        by_rule(scale, replace(point, backbone=other), root, cpu=cpu) / by_rule(scale, point, root, cpu=cpu)
-        for point in points
-    )
-    size = scale["backbones"][other].get("megabytes", 0)
-    return [
-        f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about "
-        f"{took * times / 60:.0f} minutes a run here, where a run took {took:.0f} s: "
-        f"`backbones: {{{language}: {other}}}` in the config."
-    ]
 
 
 def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] = MappingProxyType({})) -> str:
