@@ -63,7 +63,7 @@ def test_a_signal_saves_after_the_current_step_says_where_and_nothing_of_the_run
 
 def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
     def twice(*arguments):
-        signal.raise_signal(signal.SIGINT)  # to this thread: two to a process may become one
+        signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         return loss(*arguments)
 
