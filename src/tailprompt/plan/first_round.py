@@ -21,7 +21,7 @@ MODELS = ("mine", "mine-images")  # the papers and configurations of a whole com
 MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round; more where classes need them
 LONGEST = 48  # tokens
 STEPS, EVERY = 250, 50  # of training, and between evaluations
-BATCH = {False: 16, True: 32}  # of texts, of images
+BATCH = 16
 ENOUGH = 50  # dev rows, from which they choose the step; fewer would choose by chance, so the last is kept
 TEXTS = "lr: 5.0e-4, precision: float32, bucket: 8"
 IMAGES = (
@@ -101,7 +101,7 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
         if rows_of
         else "",
         **sets_of(looked, name),
-        **budget(looked, BATCH[images]),
+        **budget(looked),
     )
 
 
@@ -140,14 +140,14 @@ def named_cut(name: str, cut: dict[str, int]) -> str:
     return name + "@" * bool(cut) + ",".join(f"{split}={n}" for split, n in cut.items())
 
 
-def budget(looked: Looked, batch: int) -> dict[str, str | int]:
+def budget(looked: Looked) -> dict[str, str | int]:
     """How long methods that learn by steps are trained: STEPS, whatever the number of rows."""
     rows = {split: cut_of(looked).get(split, sum(looked.splits[split])) for split in ("train", "dev")}
-    epochs, enough = STEPS / -(-rows["train"] // batch), rows["dev"] >= ENOUGH
+    epochs, enough = STEPS / -(-rows["train"] // BATCH), rows["dev"] >= ENOUGH
     chosen = f"the dev score, or last; under {ENOUGH} dev rows the best step is one by chance"
     return {
         "steps": STEPS,
-        "batch": batch,
+        "batch": BATCH,
         "train": rows["train"],
         "epochs": f"{epochs:.4g}",
         "warmup": f"{epochs / 10:.2g}",
