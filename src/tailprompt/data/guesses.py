@@ -6,12 +6,14 @@ Names decide first, then what the cells look like.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import pandas as pd
 
 from tailprompt.data.columns import LETTERS, PAIR
 from tailprompt.data.contents import kind_of
+from tailprompt.data.readers import SEPARATORS
 from tailprompt.errors import BadInput, few, known
 
 TEXTS = (
@@ -83,9 +85,9 @@ def texted(columns: dict[str, pd.Series], path: Path, *, without: str) -> tuple[
     return max(fit, key=lambda name: fit[name].str.len().mean()), "its cells are the longest"
 
 
-def first(names: tuple[str, ...], columns: dict) -> str | None:
+def first(names: tuple[str, ...], columns: Collection[str]) -> str | None:
     """The column that has the earliest of these names, in any case."""
-    found = {name.strip().lower(): name for name in reversed(columns)}
+    found = {name.strip().lower(): name for name in reversed([*columns])}
     return next((found[name] for name in names if name in found), None)
 
 
@@ -142,8 +144,14 @@ def answers(columns: dict[str, pd.Series], label: str, names: list[str]) -> bool
 
 def check_header(path: Path, text: str, label: str, columns: dict[str, pd.Series]) -> None:
     """Raise BadInput where the names of the columns look like a row."""
-    if label in set(columns[label]) or (len(text.split()) >= WORDY and text[-1:] in ".?!。？！"):
+    if kind_of(path) not in SEPARATORS:
+        return
+    number, wordy = (
+        int((columns[label] == label).sum()),
+        len(text.split()) >= WORDY and text[-1:] in ".?!。？！",
+    )
+    if number or wordy:
+        why = f"'{label}' is the label of {number} others" if number else f"'{text}' is no name"
         raise BadInput(
-            f"{path} seems to have no line with the names of its columns: the first is "
-            f"{quoted([*columns])}; write one above it, such as text,label"
+            f"{path}: its first line seems to be a row, as {why}; put the names of the columns above it"
         )

@@ -5,19 +5,38 @@ Guesses, each with its reason, for a person to overrule. Names decide first, the
 
 from __future__ import annotations
 
-import os
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, PAIR, PLAIN, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.columns import (
+    ENCODING,
+    ONE,
+    PAIR,
+    PLAIN,
+    SPLIT,
+    SPLITS,
+    as_text,
+    split_word,
+    tells_split,
+)
 from tailprompt.data.contents import PLACE
-from tailprompt.data.guesses import check_form, check_header, check_options, labelled, paired, texted, unread
-from tailprompt.data.pictures import ENDINGS
+from tailprompt.data.folders import others
+from tailprompt.data.guesses import (
+    LABELS,
+    check_form,
+    check_header,
+    check_options,
+    first,
+    labelled,
+    paired,
+    texted,
+    unread,
+)
+from tailprompt.data.listings import image_folder
 from tailprompt.data.readers import rows
 from tailprompt.data.report import per_class
 from tailprompt.data.splits import parted
@@ -65,9 +84,14 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     check_form(path)
     table = rows(path, "utf-8-sig", hint=ENCODING).drop(columns=PLACE)
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
+    if (named_so := label or first(LABELS, [*table])) in {*table} - {*have}:
+        raise BadInput(f"{path}: the column '{named_so}' holds several labels in a row: {ONE}")
+    if text and text == label:
+        raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
-    split = next((name for name in have if is_split(name, have[name])), None)
+    mine = {text, label}
+    split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     check_options(path, left, label)
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
@@ -104,11 +128,6 @@ def plain(cell) -> bool:
     return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
-def is_split(name: str, cells: pd.Series) -> bool:
-    """Whether a column says of each row which split it is in."""
-    return split_word(name) == SPLIT and cells.map(split_word).isin(SPLITS).all()
-
-
 def guessed(texts: pd.Series) -> tuple[str, str]:
     """`zh` or `en`, by the scripts of the letters and the commonest words, and why."""
     some = " ".join(texts.sample(min(SAMPLE, len(texts)), random_state=0))
@@ -133,33 +152,25 @@ def tokens(texts: pd.Series, language: str) -> int:
 
 
 def folder(path: Path) -> Looked:
-    """A folder of images: a folder for each class, perhaps in train, val and test."""
-    inside = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    halves = [entry for entry in inside if entry.name.lower() in SPLITS]
-    found: dict[str, dict[str, int]] = {}  # split -> class -> images
-    for split, place in [(SPLITS[half.name.lower()], half) for half in halves] or [("train", path)]:
-        of_split = found.setdefault(split, {})
-        for entry in (entry for entry in place.iterdir() if entry.is_dir() and entry.name[0] != "."):
-            of_split[entry.name] = of_split.get(entry.name, 0) + images(entry)
-    each = [{name: n for name, n in of_split.items() if n} for of_split in found.values()]
-    counts = dict(sum(map(Counter, each), Counter()))
+    """A folder of images as stage decode reads it: a folder a class, perhaps in train, val and test."""
+    listing = image_folder({}, {"name": path.name}, path)
+    counts, splits = listing.table["label"].value_counts(), listing.table.get(SPLIT)
     if len(counts) < 2:
         raise BadInput(
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
         )
-    said = (
+    said = [
         f"images: a folder for each of {len(counts):,} classes",
-        f"{sum(counts.values()):,} images; the largest class has {max(counts.values()):,}, the smallest "
-        f"{min(counts.values()):,}",
-        f"splits: {known(half.name for half in halves)}"
-        if halves
-        else "splits: cut by class, 10 % dev and 20 % test",
-    )
-    alone = sum(number == 1 for number in counts.values())
-    splits = divided(
-        {split: [of.get(name, 0) for name in counts] for split, of in zip(found, each, strict=True)}
-    )
-    return Looked(path, "image", {}, sum(counts.values()), len(counts), alone, 0, said, splits)
+        f"{counts.sum():,} images; the largest class has {counts.max():,}, the smallest {counts.min():,}",
+        "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
+        *listing.told,
+        *filter(None, [others(listing.skipped)]),
+    ]
+    alone = int((counts == 1).sum())
+    table = listing.table.assign(split="train" if splits is None else splits.map(split_word).map(SPLITS))
+    each = {split: part["label"].value_counts() for split, part in table.groupby("split")}
+    parts = divided({split: [int(own.get(name, 0)) for name in counts.index] for split, own in each.items()})
+    return Looked(path, "image", {}, int(counts.sum()), len(counts), alone, 0, tuple(said), parts)
 
 
 def divided(counts: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -169,8 +180,3 @@ def divided(counts: dict[str, list[int]]) -> dict[str, list[int]]:
     cut = {split: [part[split] for part in parts] for split in shares}
     train = [n - sum(part.values()) for n, part in zip(counts.get("train", ()), parts, strict=True)]
     return {**counts, **cut, "train": train}
-
-
-def images(place: Path) -> int:
-    """The number of image files anywhere in a folder."""
-    return sum(Path(name).suffix.lower() in ENDINGS for *_, names in os.walk(place) for name in names)
