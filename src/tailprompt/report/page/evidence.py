@@ -25,7 +25,7 @@ from tailprompt.tasks.metrics import ALL, CLASS, GROUPS
 from tailprompt.tasks.registry import recorded
 
 # Test rows of all, and of a class on average, below which nothing is decided. At that size 5 to 8 % of true
-# nulls of macro F1 are decided, and below it up to 30 %, by a simulation (report/power.py).
+# nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not ship.
 SMALLEST, EACH = 50, 8
 WORST = 10  # classes
 LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
