@@ -72,7 +72,7 @@ from tailprompt.model.folder import files_in
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 row = json_option(options["--row"], "--row")
-digests = {file.name: sha256(file) for file in files_in(Path(row["path"]), row["family"])}
+digests = {name: sha256(file) for name, file in files_in(Path(row["path"]), row["family"]).items()}
 Path(options["--out"]).write_text(json.dumps({**row, "sha256": digests}))
 """
 METHODS = ("cls-tanh", "prompt", "prompt-focal")  # the last starts from the one before
@@ -264,13 +264,11 @@ def test_an_asked_file_that_cannot_be_written_ends_in_a_sentence_and_not_in_noth
 def in_use(project, **files):
     """While another Snakemake works there, or after one was killed: the locks that it holds."""
     locks = project / ".snakemake/locks"
+    locks.mkdir(exist_ok=True)
     for kind, names in files.items():
         (locks / f"0.{kind}.lock").write_text("".join(f"{name}\n" for name in names))
-    try:
-        yield
-    finally:
-        for kind in files:
-            (locks / f"0.{kind}.lock").unlink()
+    yield
+    shutil.rmtree(locks, ignore_errors=True)  # as Snakemake itself removes it in the end, with all locks
 
 
 def with_eta(project, eta):
@@ -283,8 +281,7 @@ def test_jobs_read_nothing_that_a_plan_writes_while_another_snakemake_works_here
     with_eta(project, 4.5)
     run = "results/tiny/runs/glee/tiny/toy/cls-tanh/775/run.json"
     asked = project / "results/tiny/asked/glee/tiny/toy/cls-tanh/775.json"
-    elsewhere = in_use(project, input=["results/other/data/toy.parquet"], output=["results/other/x"])
-    with elsewhere:
+    with in_use(project, input=["results/other/data/toy.parquet"], output=["results/other/data/x.json"]):
         done = snakemake(project, "-p", "--cores", "1", run, *OPTIONS[len(FILES) :])
         assert done.returncode == 0 and "results/tiny/planned" not in done.stdout, done.stdout
         assert json.loads(asked.read_text())["settings"]["eta"] == 4.5

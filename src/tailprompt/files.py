@@ -163,8 +163,18 @@ def json_option(text: str, option: str, *keys: str) -> dict:
     if not text.endswith(".json"):
         return json_object(text, option, *keys)
     value = read_json(text)
-    inner = [value[name] for name in ASKED if isinstance(value.get(name), dict)]
-    return keyed(inner[0] if inner else value, text, *keys)
+    return keyed(next(told(value), value), text, *keys)
+
+
+def told(value: dict) -> Iterator[dict]:
+    """What stands under the keys of ASKED."""
+    return (value[name] for name in ASKED if isinstance(value.get(name), dict))
+
+
+def asked_of(option: str) -> dict:
+    """All that a job is asked, if an option of `json_option` names the file that says so; else nothing."""
+    value = read_json(option) if option.endswith(".json") else {}
+    return value if any(told(value)) else {}
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:

@@ -103,6 +103,11 @@ def found(
     return paths, digests
 
 
+def own(paths: dict[str, Path], raw: Path) -> list[Path]:
+    """Those of the files of a row that are not downloaded."""
+    return [path for path in paths.values() if raw not in path.parents]
+
+
 def content_digest(path: Path) -> str:
     """The SHA-256 of a file's (decompressed) content, read a piece at a time."""
     with opened(path) as file:
