@@ -297,7 +297,7 @@ EDITS = {
     "printed number": (longer("config/reported/glee.csv", "x,x,x,x,1,1,1\n"), TABLES),
     "features": (
         replaced("tests/tiny.yaml", "classes: [music, law]", "classes: [music, food]"),
-        trained(["toy"], METHODS[:1]),
+        prepared("toy") | trained(["toy"], METHODS[:1]),  # preparing knows what classes there are
     ),
     "run's file gone": (gone(of("filed/prompt") / "predictions.parquet"), trained(["filed"], METHODS[1:])),
     "run gone": (gone(of("filed/prompt-focal")), trained(["filed"], METHODS[2:])),

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_option, whole
+from tailprompt.files import json_option, seal, whole
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
 from tailprompt.report.figures.class_distribution import class_distribution
@@ -40,6 +40,7 @@ def draw(root: Path, spec: dict, out: Path) -> None:
             with whole(out.with_name(f"{out.name}.{ending}")) as temporary:
                 figure.savefig(temporary, format=ending, dpi=DOTS, metadata=metadata)
         style.plt.close(figure)
+    seal(*(out.with_name(f"{out.name}.{ending}") for ending in FORMATS))
 
 
 def main() -> None:

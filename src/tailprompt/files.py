@@ -199,3 +199,36 @@ def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal(*files: Path) -> None:
+    """Write the digests of a job's files, which have one stem, in a hidden file beside them.
+
+    `sha256sum -c` reads it too.
+    """
+    with whole(seal_of(files[0])) as temporary:
+        temporary.write_text("".join(f"{sha256(file)}  {file.name}\n" for file in files), "utf-8")
+
+
+def as_written(file: Path) -> bool:
+    """Whether a file has the digest that `seal` wrote; True without one."""
+    seal = seal_of(file)
+    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
+    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    return file.name not in digests or digests[file.name] == sha256(file)
+
+
+def read_sealed(path: Path, *keys: str) -> dict:
+    """The JSON object in a file that a job wrote; raises BadInput, with what to do, where it is damaged."""
+    again = "run snakemake again, which makes it anew"
+    if not as_written(path):
+        raise BadInput(f"{path} is not what its job wrote (SHA-256); {again}")
+    try:
+        return read_json(path, *keys)
+    except BadInput as error:
+        raise BadInput(f"{error}; {again}") from None
+
+
+def seal_of(file: Path) -> Path:
+    """Where the digest of a file stands."""
+    return file.with_name(f".{file.stem}.sha256")

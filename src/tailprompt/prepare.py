@@ -75,14 +75,15 @@ def main() -> None:
         origin = {"sources": digests}
         check_read(options, row, paths)
     if absent := set(row.get("asked", [])) - set(classes):
-        place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
-        raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
+        place = f"data set '{row['name']}': no class {known(absent)}, which a table's score (class:NAME)"
+        raise BadInput(f"{place} or a figure's classes name; known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
     notes = {"read": notes} if (notes := table.attrs.pop(NOTES, [])) else {}
     about = report.describe(table, classes, row, dataset=name, task=told(table), **origin, **notes)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         data.write(table, classes, options.out, sources=origin["sources"])
         files.write_json(temporary, about | {"sha256": files.sha256(options.out)})
+    files.seal(options.out.with_name(f"{name}.json"))
     print(report.sentence_of(about))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_json, reading, sha256
+from tailprompt.files import read_sealed, reading, sha256
 
 SPLITS = ("train", "dev", "test")
 
@@ -61,7 +61,7 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
 def check_rows(path: Path) -> str:
     """The digest of a prepared data set; raises BadInput if its report has the digest of another."""
     report = path.with_suffix(".json")
-    digest = read_json(report).get("sha256") if report.is_file() else None
+    digest = read_sealed(report).get("sha256") if report.is_file() else None
     with reading(path):
         found = sha256(path)
     if digest and found != digest:

@@ -30,7 +30,9 @@ TAKERS = {  # what uses the names that a scale defines
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
     "corpora": "data set or recipe",
+    "methods": "table, figure, protocol or start",
 }
+METHODS = "config/methods.yaml"  # whose rows need no taker
 
 
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
@@ -52,9 +54,18 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
                 place = f"{origin(layers, ['protocols', name, 'methods'])}: '{method}' in protocols.{name}"
                 raise BadInput(f"{place}.methods is in no table or figure of {name}; there: {known(listed)}")
     for registry, takers in TAKERS.items():
-        for name in sorted(config.get(registry, {}).keys() - taken[registry]):
+        for name in sorted(defined(config, registry, layers) - taken[registry]):
             place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
             raise BadInput(f"{place} is taken by no {takers}; taken: {known(taken[registry])}")
+
+
+def defined(config: dict, registry: str, layers: Iterable[tuple[str, dict]]) -> set[str]:
+    """The names that a scale defines; of methods those beside the rows that all scales have."""
+    names = {*config.get(registry, {})}
+    if registry != "methods":
+        return names
+    shared = [content["methods"] for file, content in layers if file == METHODS and content]
+    return names.difference(*shared) if shared else set()
 
 
 def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
