@@ -192,7 +192,7 @@ def test_what_is_wrong_is_named_with_its_file_its_place_and_what_is_known(root, 
 
 @pytest.mark.parametrize("layer", ["--config", "a file"])
 def test_a_method_of_the_scale_alone_is_taken_by_something(tmp_path, layer):
-    told, file = {"methods": {"promt": {"lr": 3.0e-5}}}, tmp_path / "mine.yaml"
+    told, file = {"methods": {"promt": {"lr": 0.5}}}, tmp_path / "mine.yaml"
     file.write_text(json.dumps(told))
     given = (["config/demo.yaml"], told) if layer == "--config" else (["config/demo.yaml", file], None)
     with pytest.raises(BadInput, match="'promt' in methods is taken by no table, .*; taken: .*, prompt,"):
@@ -200,6 +200,8 @@ def test_a_method_of_the_scale_alone_is_taken_by_something(tmp_path, layer):
     new = {"mine": {"start": {"method": "cls-tanh"}}, "again": {"start": {"method": "mine"}}}
     with pytest.raises(BadInput, match="'again' in methods"):
         config.load(["config/demo.yaml"], {"methods": new})
+    new["again"]["title"] = "Run by its path"
+    assert config.load(["config/demo.yaml"], {"methods": new})
 
 
 @pytest.mark.parametrize("text", ["", "threads: 2"])

@@ -22,7 +22,7 @@ CHANGED = "changed after this job was planned: .*{}; run snakemake again"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A backbone whose weights are in shards of any name, with all that transformers may read of a tokenizer."""
+    """A backbone whose weights are in shards of any name, with files of a tokenizer that are rare."""
     made = tmp_path / "own"
     made.mkdir()
     shards = {"a": "part-1.safetensors", "b": "more/part-1.safetensors"}

@@ -30,7 +30,7 @@ TAKERS = {  # what uses the names that a scale defines
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
     "corpora": "data set or recipe",
-    "methods": "table, figure, protocol or start",
+    "methods": "table, figure, protocol or start, and has no title as one that is run by its path",
 }
 METHODS = "config/methods.yaml"  # whose rows need no taker
 
@@ -60,11 +60,11 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 
 def defined(config: dict, registry: str, layers: Iterable[tuple[str, dict]]) -> set[str]:
-    """The names that a scale defines; of methods those beside the rows that all scales have."""
-    names = {*config.get(registry, {})}
+    """The names that a scale defines; of methods those without a title beside the rows that all scales have."""
     if registry != "methods":
-        return names
+        return {*config.get(registry, {})}
     shared = [content["methods"] for file, content in layers if file == METHODS and content]
+    names = {name for name, row in config["methods"].items() if "title" not in row}
     return names.difference(*shared) if shared else set()
 
 
