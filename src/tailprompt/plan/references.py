@@ -60,7 +60,7 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 
 
 def defined(config: dict, registry: str, layers: Iterable[tuple[str, dict]]) -> set[str]:
-    """The names that a scale defines; of methods those without a title beside the rows that all scales have."""
+    """The names that a scale defines; of methods those without a title, beside the rows of all scales."""
     if registry != "methods":
         return {*config.get(registry, {})}
     shared = [content["methods"] for file, content in layers if file == METHODS and content]

@@ -31,7 +31,6 @@ from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_suits
 
 WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
-HEADS = ("num_attention_heads", "num_heads")  # keys of the attention heads there
 MASKED = ("bert", "roberta", "deberta", "deberta-v2")  # families that may have a limited number of positions
 FOLDERS = "annotated backbones benchmarks data figures images logs pretraining runs tables".split()
 
@@ -156,10 +155,7 @@ def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str)
 def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     """Raise BadInput where a backbone of this shape cannot have a run's prompts, views or lengths."""
     width = next((shape[key] for key in WIDTHS if key in shape), None)
-    heads = next((shape[key] for key in HEADS if key in shape), None)
-    whole = type(width) is type(heads) is int and heads > 0
-    if whole and width % heads and row["family"] != "t5":  # whose heads have a size of their own
-        raise BadInput(f"{backbone} has a width of {width}, which its {heads} heads do not divide; correct one")
+    limits.check_heads(shape, width=width, family=row["family"], backbone=backbone)
     limits.check_memory(
         run.tuner, width=width, depth=depth_of(shape) or shape.get("depth"), backbone=backbone
     )
