@@ -143,9 +143,7 @@ def test_a_damaged_report_of_former_versions_says_what_to_do(scale, harm):
     root, _ = scale
     seal_of(root / "data/toy.json").unlink()
     harm(root / "data/toy.json")
-    with pytest.raises(
-        BadInput, match=r"toy\.json is not JSON .*; run snakemake again, which makes it anew$"
-    ):
+    with pytest.raises(BadInput, match=r"toy\.json is not JSON .*; delete it, and snakemake makes it anew$"):
         records.report(root, "toy")
 
 

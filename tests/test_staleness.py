@@ -338,6 +338,16 @@ def test_an_edit_plans_exactly_these_jobs(project, edit):
         assert planned(project) == jobs
 
 
+@pytest.mark.parametrize(
+    "name, jobs",
+    [("tables/glee/table2.md", {"tabulate table2"}), ("data/toy.json", prepared("toy"))],
+    ids=["table", "report"],
+)
+def test_what_is_damaged_is_made_again(project, name, jobs):
+    with longer(f"results/tiny/{name}", " ")(project):
+        assert planned(project) == jobs
+
+
 FORGOTTEN = [["claim", "memory"], ["memory", "rate"], ["memory", "split"], ["memory", "vocabulary"]]
 
 

@@ -220,13 +220,14 @@ def as_written(file: Path) -> bool:
 
 def read_sealed(path: Path, *keys: str) -> dict:
     """The JSON object in a file that a job wrote; raises BadInput, with what to do, where it is damaged."""
-    again = "run snakemake again, which makes it anew"
     if not as_written(path):
-        raise BadInput(f"{path} is not what its job wrote (SHA-256); {again}")
+        raise BadInput(
+            f"{path} is not what its job wrote (SHA-256); run snakemake again, which makes it anew"
+        )
     try:
         return read_json(path, *keys)
-    except BadInput as error:
-        raise BadInput(f"{error}; {again}") from None
+    except BadInput as error:  # of a version that wrote no digest
+        raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
 
 
 def seal_of(file: Path) -> Path:
