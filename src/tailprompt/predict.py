@@ -13,7 +13,6 @@ has no prediction and is told by its line; no row is left out, and none moves.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -31,6 +30,7 @@ from tailprompt.data.columns import CHOICES
 from tailprompt.data.contents import PLACE, bare
 from tailprompt.data.new_rows import columns_of, decoded, read
 from tailprompt.data.readers import header
+from tailprompt.data.writers import WRITERS
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
@@ -39,6 +39,7 @@ from tailprompt.inputs.written import counted
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
+from tailprompt.plan import agreement
 from tailprompt.plan.places import present
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
@@ -155,7 +156,9 @@ def predict_file(
     columns = columns_of(about["wanted"], given, run)
     taken, classes = about["task"].shown_as, len(about["classes"])
     unit = about["task"].unit
-    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, unit=unit)
+    table, examples = read(
+        file, columns, encoding=encoding, taken=taken, options=classes, unit=unit, own=own_columns(run)
+    )
     with whole(out) as temporary:
         how = about["data"].get("decoded")
         seen = decoded(examples, how, file, out) if about["images"] else nullcontext((examples, None))
@@ -165,7 +168,7 @@ def predict_file(
             made = with_predictions(about["task"], table, applied, about["classes"])
         try:
             writer(made, temporary)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 
 
@@ -183,6 +186,16 @@ def check_out(out: Path, columns: tuple[str, ...]) -> None:
             f"{out} was not written by tailprompt predict (it has no columns {' and '.join(columns[:2])}); "
             "name another file with --out"
         )
+
+
+def own_columns(run: Path) -> dict[str, str | list[str]]:
+    """The names that the columns have in the run's own data: what its configuration called text, and others.
+
+    Several columns that made one text are not among them.
+    """
+    row = (agreement.tolerant(agreement.data_of(run).with_suffix(".json")) or {}).get("row") or {}
+    names = (row.get("columns") or {}).items()
+    return {key: name for key, name in names if isinstance(name, str) or key == CHOICES}
 
 
 def check_place(about: dict, run: Path) -> None:
@@ -246,18 +259,6 @@ def main() -> None:
         print("in place of the file that was there:", file=sys.stderr)
     print(out)
 
-
-def flat(table: pd.DataFrame) -> pd.DataFrame:
-    """A table for CSV, with lists as JSON."""
-    return table.map(lambda cell: json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell)
-
-
-WRITERS = {
-    "csv": lambda table, path: flat(table).to_csv(path, index=False),
-    "tsv": lambda table, path: flat(table).to_csv(path, index=False, sep="\t"),
-    "jsonl": lambda table, path: table.to_json(path, orient="records", lines=True, force_ascii=False),
-    "parquet": lambda table, path: table.to_parquet(path, index=False),
-}
 
 if __name__ == "__main__":
     stage(main)

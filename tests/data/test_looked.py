@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from tailprompt.data.looked import look
+from tailprompt.decode import decode
 from tailprompt.errors import BadInput
 
 ENGLISH = ["the printer is on fire", "please reset my password", "where is my order", "I want a refund"] * 5
@@ -45,6 +46,8 @@ def test_a_person_overrules_the_guess(tmp_path):
     assert found.columns == {"text": "reply", "label": "urgent"}
     with pytest.raises(BadInput, match="unknown column of .*'typo'"):
         look(file, text="typo")
+    with pytest.raises(BadInput, match="--text and --label both name 'reply'"):
+        look(file, text="reply", label="reply")
 
 
 def test_chinese_with_latin_names_in_it_is_chinese(tmp_path):
@@ -83,5 +86,136 @@ def test_a_folder_of_images_has_its_classes_counted(tmp_path):
     found = look(tmp_path)
     assert (found.language, found.rows, found.classes, found.alone) == ("image", 4, 2, 1)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="a folder of images for each class"):
+    with pytest.raises(BadInput, match="no folder of images for each class"):
         look(tmp_path / "empty")
+
+
+QUIZ = {"question": ENGLISH, "optA": ["x"] * 20, "optB": ["y"] * 20}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        QUIZ | {"answer": ["A", "B"] * 10},
+        QUIZ | {"correct": ["0", "1"] * 10},
+        QUIZ | {"right": ["x", "y"] * 10},
+        {"text": ENGLISH, "a": ["x"] * 20, "b": ["y"] * 20, "label": ["b", "a"] * 10},
+    ],
+    ids=["letters", "places", "texts", "short names"],
+)
+def test_questions_with_options_are_sent_to_their_own_configuration(tmp_path, columns):
+    with pytest.raises(BadInput, match="config/mine-choices.yaml"):
+        look(written(tmp_path / "quiz.csv", **columns))
+
+
+@pytest.mark.parametrize(
+    "name, content, says",
+    [("names.conll", "EU B-ORG\nrejects O\n", "mine-tags.yaml"),
+     ("questions.json", '{"data": [{"paragraphs": []}]}', "mine-passages.yaml")],
+    ids=["tags", "passages"],
+)  # fmt: skip
+def test_files_of_other_forms_are_sent_to_their_own_configuration(tmp_path, name, content, says):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BadInput, match=says):
+        look(tmp_path / name)
+
+
+@pytest.mark.parametrize("first, second", [("premise", "hypothesis"), ("Sentence1", "sentence2")])
+def test_two_texts_that_go_together_are_both_read(tmp_path, first, second):
+    found = look(written(tmp_path / "pairs.csv", **{first: ENGLISH, second: CHINESE[::-1], "label": LABELS}))
+    assert (found.columns["text"], found.columns["pair"]) == (first, second)
+
+
+def test_columns_that_nothing_reads_are_said(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, note=ENGLISH[::-1]))
+    assert "not read: 'note'" in found.said
+
+
+def test_a_tie_between_columns_is_said(tmp_path):
+    file = written(tmp_path / "a.csv", words=ENGLISH, kind=["p", "q"] * 10, sort=["r"] * 19 + ["s"])
+    said = look(file).said
+    assert any("fewest different values, as 'sort' have" in line for line in said)
+
+
+@pytest.mark.parametrize("label", ["fire", "order"])
+def test_a_first_row_in_the_place_of_the_header_is_refused(tmp_path, label):
+    rows = [f"{text},{name}" for text, name in zip(ENGLISH, LABELS, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join([f"my printer burns,{label}", *rows]))
+    with pytest.raises(BadInput, match="its first line seems to be a row"):
+        look(tmp_path / "a.csv")
+
+
+def test_latin_letters_without_english_words_may_be_another_language(tmp_path):
+    german = ["Der Drucker brennt schon wieder", "Wo bleibt meine Bestellung", "Ich will mein Geld"] * 6
+    found = look(written(tmp_path / "a.csv", text=german, label=["x", "y", "y"] * 6))
+    assert any("so it may be another" in line for line in found.said)
+
+
+def test_what_prepare_refuses_is_refused_before(tmp_path):
+    with pytest.raises(BadInput, match="5 rows have an empty text"):
+        look(written(tmp_path / "a.csv", text=["a", "b", "c", ""] * 5, label=LABELS))
+
+
+def test_the_rows_of_each_split_are_those_that_prepare_makes(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS))
+    assert found.splits == {"train": [3, 3, 7], "dev": [1, 1, 1], "test": [1, 1, 2]}
+
+
+def test_the_splits_of_a_folder_of_images_are_counted(tmp_path):
+    for split, name, number in (("train", "cat", 9), ("train", "dog", 5), ("test", "cat", 3)):
+        for i in range(number):
+            place = tmp_path / split / name / f"{i}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (4, 4)).save(place)
+    splits = look(tmp_path).splits
+    assert {split: sum(counts) for split, counts in splits.items()} == {"train": 12, "dev": 2, "test": 3}
+
+
+def pictures(root, **numbers):
+    """So many images in each folder, whose parts are divided by two underscores."""
+    for name, number in numbers.items():
+        for i in range(number):
+            place = root.joinpath(*name.split("__")) / f"{i}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (4, 4), (i, number, len(name))).save(place)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"cat": 3, "dog": 2, "cat__@eaDir__0.png": 1, "@eaDir": 1},
+     {"train": 2, "car": 3, "bus": 2},
+     {"train__cat": 2, "val__cat": 1, "train__dog": 2, "val__thumbs": 3},
+     {"cat": 2, "dog": 2, "cat__thumb": 2}],
+    ids=["left by a system", "a class called train", "splits", "copies"],
+)  # fmt: skip
+def test_a_folder_of_images_is_counted_as_decode_reads_it(tmp_path, numbers):
+    root = tmp_path / "mine"
+    pictures(root, **numbers)
+    row = {"name": "mine", "loader": "image_folder", "side": 4}
+    about = decode(row, {}, {}, root, tmp_path / "o.npy", threads=1)
+    table = pd.read_parquet(tmp_path / "o.parquet")
+    found = look(root)
+    assert (found.rows, found.classes) == (len(table), len(about["classes"]))
+
+
+def test_folders_that_decode_refuses_are_refused_with_its_sentence(tmp_path):
+    pictures(tmp_path, seg_train__cat=2, seg_train__dog=2, seg_test__cat=1, seg_test__dog=1)
+    with pytest.raises(BadInput, match="look like splits"):
+        look(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.txt"])
+def test_a_file_without_a_header_is_refused(tmp_path, name):
+    mark = "," if name == "a.csv" else "\t"
+    (tmp_path / name).write_text("".join(f"text {n}{mark}{n % 2}\n" for n in range(20)), "utf-8")
+    with pytest.raises(BadInput, match="first line seems to be a row, as '0' is the label of 9 others"):
+        look(tmp_path / name)
+
+
+@pytest.mark.parametrize("given", [{}, {"label": "labels"}])
+def test_a_column_of_lists_is_no_label_and_no_other_is_taken_in_its_place(tmp_path, given):
+    rows = pd.DataFrame({"text": ENGLISH, "labels": [["a", "b"]] * 20, "lang": ["en", "de"] * 10})
+    rows.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    with pytest.raises(BadInput, match="'labels' holds several labels in a row.*multi-label"):
+        look(tmp_path / "a.jsonl", **given)
+    assert look(tmp_path / "a.jsonl", label="lang").columns["label"] == "lang"

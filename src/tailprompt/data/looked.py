@@ -5,7 +5,6 @@ Guesses, each with its reason, for a person to overrule. Names decide first, the
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,50 +12,54 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, SPLIT, SPLITS, as_text, split_word
+from tailprompt.data.columns import (
+    ENCODING,
+    ONE,
+    PAIR,
+    PLAIN,
+    SPLIT,
+    SPLITS,
+    as_text,
+    split_word,
+    tells_split,
+)
 from tailprompt.data.contents import PLACE
-from tailprompt.data.pictures import ENDINGS
+from tailprompt.data.folders import others
+from tailprompt.data.guesses import (
+    LABELS,
+    check_form,
+    check_header,
+    check_options,
+    first,
+    labelled,
+    paired,
+    texted,
+    unread,
+)
+from tailprompt.data.listings import image_folder
 from tailprompt.data.readers import rows
+from tailprompt.data.report import per_class
+from tailprompt.data.splits import parted
+from tailprompt.data.table import SHARES, load
 from tailprompt.errors import BadInput, known, named
 
-TEXTS = (
-    "text",
-    "texts",
-    "sentence",
-    "content",
-    "body",
-    "description",
-    "message",
-    "review",
-    "question",
-    "title",
-)
-TEXTS += ("文本", "内容", "句子", "标题")
-LABELS = (
-    "label",
-    "labels",
-    "class",
-    "category",
-    "target",
-    "tag",
-    "topic",
-    "intent",
-    "y",
-    "标签",
-    "类别",
-    "分类",
-)
 HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+LATIN_WORD = re.compile("[a-z\u00df-\u024f]+")
 LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 CHINESE = 0.3  # share of Han characters among the letters of a Chinese text, which has Latin names in it
 SAMPLE = 1000  # texts that the language is guessed from
+FUNCTION = {*"the of and to a in is it for on that with this i you was are be not".split()}
+ENGLISH = 0.05  # share of FUNCTION among the words of an English text; prose has a third, titles a tenth
 LENGTHS = (32, 48, 64, 96, 128)  # tokens
 COVERED = 0.9  # share of the texts that are to be read whole, if the largest length allows
 
 
 @dataclass(frozen=True)
 class Looked:
-    """A file or folder of examples. columns: ours -> theirs. said: sentences on what was taken for what."""
+    """A file or folder of examples. columns: ours -> theirs. said: sentences on what was taken for what.
+
+    splits: train, dev and test -> the rows of each class, after the cut of those that are not there.
+    """
 
     path: Path
     language: str
@@ -66,108 +69,79 @@ class Looked:
     alone: int  # classes with a single row
     length: int  # tokens that most texts have, at most 128
     said: tuple[str, ...]
+    splits: dict[str, list[int]]
 
 
 def look(path: Path, *, text: str | None = None, label: str | None = None) -> Looked:
     """What a file of texts or a folder of images holds. text, label: columns that a person names.
 
-    Raises BadInput if a column is not there, or nothing can be a text or a label.
+    Raises BadInput if a column is not there, nothing can be a text or a label, or stage prepare refuses rows.
     """
     if path.is_dir():
         return folder(path)
     if not path.is_file():
         raise BadInput(f"{path} is neither a file nor a folder")
+    check_form(path)
     table = rows(path, "utf-8-sig", hint=ENCODING).drop(columns=PLACE)
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
+    if (named_so := label or first(LABELS, [*table])) in {*table} - {*have}:
+        raise BadInput(f"{path}: the column '{named_so}' holds several labels in a row: {ONE}")
+    if text and text == label:
+        raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
-    split = next((name for name in have if is_split(name, have[name])), None)
+    mine = {text, label}
+    split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
+    check_options(path, left, label)
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
-    counts, texts = have[of_label].value_counts(), have[of_text]
-    language, why = guessed(texts)
-    said = [
-        f"text: column '{of_text}' ({why_text}); --text COLUMN names another",
-        f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
-        f"language: {language} ({why})",
-        f"{len(table):,} rows, {len(counts):,} classes; "
-        f"the largest has {counts.max():,}, the smallest {counts.min():,}",
-    ]
-    columns = {"text": of_text, "label": of_label}
-    if split:
-        columns[SPLIT] = split
-        said.append(f"splits: column '{split}'")
-    else:
-        said.append("splits: cut by class, 10 % dev and 20 % test")
+    check_header(path, of_text, of_label, have)
+    columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
+    language, why = guessed(have[of_text])
+    loaded, classes = load({"name": str(path), "columns": columns, "singletons": "train"}, {"all": path})
+    counts = loaded.groupby("label").size()
     return Looked(
         path,
         language,
         columns,
-        len(table),
-        len(counts),
+        len(loaded),
+        len(classes),
         int((counts == 1).sum()),
-        tokens(texts, language),
-        tuple(said),
+        tokens(have[of_text], language),
+        (
+            f"text: column '{columns['text']}' ({why_text}); --text COLUMN names another",
+            *([f"second text: column '{columns[PAIR]}'"] if PAIR in columns else []),
+            f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
+            f"language: {language} ({why})",
+            f"{len(loaded):,} rows, {len(classes):,} classes; "
+            f"the largest has {counts.max():,}, the smallest {counts.min():,}",
+            f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
+            *unread(table, columns),
+        ),
+        {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
     )
 
 
 def plain(cell) -> bool:
     """Whether a cell is text, a number or nothing, and not a list."""
-    return cell is None or cell is pd.NA or isinstance(cell, str | bool | int | float | np.generic)
-
-
-def is_split(name: str, cells: pd.Series) -> bool:
-    """Whether a column says of each row which split it is in."""
-    return split_word(name) == SPLIT and cells.map(split_word).isin(SPLITS).all()
-
-
-def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) -> tuple[str, str]:
-    """The column of labels, and why: by its name, else the shortest whose values come again."""
-    fit = {name: cells for name, cells in columns.items() if name != without and repeats(cells)}
-    if by_name := first(LABELS, fit):
-        return by_name, "by its name"
-    if not fit:
-        raise BadInput(
-            f"{path}: no column has values that come again, as labels do; --label COLUMN names it; "
-            f"it has {known(columns)}"
-        )
-    return min(fit, key=lambda name: fit[name].nunique()), "it has the fewest different values"
-
-
-def repeats(cells: pd.Series) -> bool:
-    """Whether cells look like labels: at least two of them, each on two rows or more on average."""
-    return 2 <= cells.nunique() <= len(cells) / 2
-
-
-def texted(columns: dict[str, pd.Series], path: Path, *, without: str) -> tuple[str, str]:
-    """The column of texts, and why: by its name, else the longest."""
-    fit = {name: cells for name, cells in columns.items() if name != without}
-    if not fit:
-        raise BadInput(f"{path} has no column beside '{without}' that could be the text")
-    if by_name := first(TEXTS, fit):
-        return by_name, "by its name"
-    return max(fit, key=lambda name: fit[name].str.len().mean()), "its cells are the longest"
-
-
-def first(names: tuple[str, ...], columns: dict) -> str | None:
-    """The column that has the earliest of these names, in any case."""
-    found = {name.strip().lower(): name for name in reversed(columns)}
-    return next((found[name] for name in names if name in found), None)
+    return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
 def guessed(texts: pd.Series) -> tuple[str, str]:
-    """`zh` or `en`, by the scripts of the letters, and why."""
-    some = "".join(texts.sample(min(SAMPLE, len(texts)), random_state=0))
+    """`zh` or `en`, by the scripts of the letters and the commonest words, and why."""
+    some = " ".join(texts.sample(min(SAMPLE, len(texts)), random_state=0))
     han, latin = len(HAN.findall(some)), len(LATIN.findall(some))
-    letters = max(1, sum(map(str.isalpha, some)))
+    letters, words = max(1, sum(map(str.isalpha, some))), LATIN_WORD.findall(some.lower())
     if han / letters > CHINESE:
         return "zh", f"{han / letters:.0%} of its letters are Chinese characters"
-    why = f"{latin / letters:.0%} of its letters are Latin, by which no other language is told from English"
-    return (
-        "en",
-        why if latin / letters > 0.5 else f"{why}; the backbones that ship know English and Chinese alone",
-    )
+    why = f"{latin / letters:.0%} of its letters are Latin"
+    common = sum(word in FUNCTION for word in words) / max(1, len(words))
+    if latin / letters > 0.5 and common >= ENGLISH:
+        return "en", f"{why}, and {common:.0%} of its words are the commonest English ones"
+    if latin / letters > 0.5:
+        why += f", but only {common:.0%} of its words are the commonest English ones, so it may be another"
+    return "en", f"{why}; the backbones that ship know English and Chinese alone"
 
 
 def tokens(texts: pd.Series, language: str) -> int:
@@ -178,30 +152,31 @@ def tokens(texts: pd.Series, language: str) -> int:
 
 
 def folder(path: Path) -> Looked:
-    """A folder of images: a folder for each class, perhaps in train, val and test."""
-    inside = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    halves = [entry for entry in inside if entry.name.lower() in SPLITS]
-    places = [entry for half in halves for entry in half.iterdir() if entry.is_dir()] if halves else inside
-    counts: dict[str, int] = {}
-    for place in places:
-        counts[place.name] = counts.get(place.name, 0) + images(place)
-    counts = {name: number for name, number in counts.items() if number}
+    """A folder of images as stage decode reads it: a folder a class, perhaps in train, val and test."""
+    listing = image_folder({}, {"name": path.name}, path)
+    counts, splits = listing.table["label"].value_counts(), listing.table.get(SPLIT)
     if len(counts) < 2:
         raise BadInput(
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
         )
-    said = (
+    said = [
         f"images: a folder for each of {len(counts):,} classes",
-        f"{sum(counts.values()):,} images; the largest class has {max(counts.values()):,}, the smallest "
-        f"{min(counts.values()):,}",
-        f"splits: {known(half.name for half in halves)}"
-        if halves
-        else "splits: cut by class, 10 % dev and 20 % test",
-    )
-    alone = sum(number == 1 for number in counts.values())
-    return Looked(path, "image", {}, sum(counts.values()), len(counts), alone, 0, said)
+        f"{counts.sum():,} images; the largest class has {counts.max():,}, the smallest {counts.min():,}",
+        "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
+        *listing.told,
+        *filter(None, [others(listing.skipped)]),
+    ]
+    alone = int((counts == 1).sum())
+    table = listing.table.assign(split="train" if splits is None else splits.map(split_word).map(SPLITS))
+    each = {split: part["label"].value_counts() for split, part in table.groupby("split")}
+    parts = divided({split: [int(own.get(name, 0)) for name in counts.index] for split, own in each.items()})
+    return Looked(path, "image", {}, int(counts.sum()), len(counts), alone, 0, tuple(said), parts)
 
 
-def images(place: Path) -> int:
-    """The number of image files anywhere in a folder."""
-    return sum(Path(name).suffix.lower() in ENDINGS for *_, names in os.walk(place) for name in names)
+def divided(counts: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Split -> the rows of each class, with those that are not there cut from train."""
+    shares = {split: share for split, share in SHARES.items() if not any(counts.get(split, ()))}
+    parts = [parted(n, shares) if n else dict.fromkeys(shares, 0) for n in counts.get("train", ())]
+    cut = {split: [part[split] for part in parts] for split in shares}
+    train = [n - sum(part.values()) for n, part in zip(counts.get("train", ()), parts, strict=True)]
+    return {**counts, **cut, "train": train}
