@@ -45,8 +45,8 @@ def dataset_files(report: Path) -> dict[str, bytes]:
         raise BadInput(f"{report} is the report of data set {about['dataset']}")
     task = recorded(about)
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
-    about = {key: value for key, value in about.items() if key not in DATA} | data_digests(path)
     about |= {"row": anywhere(about.get("row", {}))}
+    about = {key: value for key, value in about.items() if key not in DATA} | data_digests(path)
     return {
         report.name: as_json(about),
         path.name: as_parquet(table[table["split"].isin(SPLITS)]),
