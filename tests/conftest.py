@@ -5,6 +5,7 @@ The process that hands out the tests reads this file first, and the others wait:
 
 import gc
 import random
+import signal
 from functools import cache
 
 import numpy as np
@@ -16,6 +17,11 @@ SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 ROW = {"family": "bert", "path": FOLDER, "random": SMALL}
 SMALL_T5 = {"d_model": 16, "d_ff": 32, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2, "d_kv": 8}
 ROW_T5 = {"family": "t5", "path": f"{SHIPPED}t5-mini", "random": SMALL_T5}
+
+
+def pytest_configure():
+    """SIGINT has its handler, though whoever began the tests in the background ignored it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

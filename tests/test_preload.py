@@ -58,14 +58,6 @@ preload.main()
 """
 
 
-@pytest.fixture(autouse=True)
-def heard():
-    """SIGINT has its handler, though whoever began the tests in the background ignored it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with a stage that imports nothing, in which its preloaded process is searched for."""

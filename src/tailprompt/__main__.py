@@ -24,7 +24,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network
   predict  RUN FILE              predict the classes of new texts or images with a finished run
   audit    RUN ...               list the rows whose label is most doubtful, class by class, in a CSV file
-  export   RUN FOLDER            write the soft prompt of a run as a peft adapter
+  export   RUN FOLDER            write the prompt, prefix or LoRA of a run as a peft adapter
   bundle   SCALE FILE            write the results of a scale into one file, without weights
   unbundle FILE ...              add bundled results to those here, for tables and figures
 

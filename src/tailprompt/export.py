@@ -77,7 +77,10 @@ def check_exportable(run: Path, tuner: str, settings: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt export", description=__doc__.split("\n")[0])
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="folder of a finished run with a soft prompt, prefix or LoRA"
+        "run",
+        type=Path,
+        metavar="RUN",
+        help="folder of a finished run with a soft prompt, LoRA, or a prefix of all layers, positions: shifted",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()

@@ -153,7 +153,7 @@ def test_a_table_may_choose_among_its_values():
     assert check_settings(demo, [point])[point]["dropout"] == 0.5
     reports = {point.dataset: {"title": "Sections"}}
     (line,) = picked({(point.dataset, "cls-relu"): of_one[1]}, block, reports)
-    assert line == "head.dropout with the best mean dev f1/all on Sections: CLS-tuning (R) 0.5."
+    assert line == "head.dropout with the best mean dev f1/all on Sections: CLS-tuning (R) 0.5 (of 2)."
     with pytest.raises(BadInput, match="its table varies head.dropout already"):
         each_tried({"kind": "scores", "choose": choose}, "cls-relu@head.dropout=0.1")
 

@@ -63,8 +63,8 @@ def test_a_signal_saves_after_the_current_step_says_where_and_nothing_of_the_run
 
 def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
     def twice(*arguments):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         return loss(*arguments)
 
     with pytest.raises(KeyboardInterrupt):

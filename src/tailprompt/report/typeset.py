@@ -102,7 +102,7 @@ TEX = r"""
 \centering
 \footnotesize
 \setlength{\tabcolsep}{3pt}
-\caption{<< sheet.caption | text >>.}
+\caption{<< sheet.caption | closed | text >>}
 \label{<< sheet.label >>}
 \smallskip
 \begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}
@@ -141,7 +141,7 @@ TEX = r"""
 """
 
 MARKDOWN = """
-**<< sheet.caption | text >>.**
+**<< sheet.caption | closed | text >>**
 <% for block in sheet.blocks %>
 
 <% if block.title %>
@@ -179,7 +179,7 @@ small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
 @media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd; } small { color: #aaa; } }
 </style>
 <table>
-<caption><< sheet.caption >>.</caption>
+<caption><< sheet.caption | closed >></caption>
 <thead>
 <% if sheet.groups | selectattr(0) | list %>
 <tr>
@@ -220,8 +220,13 @@ def environment(text, cell, *, escape: bool = False) -> Environment:
         lstrip_blocks=True,
         autoescape=escape,
     )
-    jinja.filters.update(text=text, cell=cell)
+    jinja.filters.update(text=text, cell=cell, closed=closed)
     return jinja
+
+
+def closed(caption: str) -> str:
+    """A caption as a sentence; a question has its own mark."""
+    return caption if caption.endswith("?") else f"{caption}."
 
 
 def tex(sheet: Sheet) -> str:

@@ -28,7 +28,7 @@ def chosen(spec: dict) -> list[str]:
     if "choose" not in spec:
         return []
     over, by = spec["choose"]["over"], spec["choose"]["by"]
-    return [f"Of each method on each data set the {over} with the best mean dev {by}."]
+    return [f"Of each method on each data set the {over} with the best mean dev {by}, where it has several."]
 
 
 def layout(long: pd.DataFrame, spec: dict, reports: dict, others: list[str]) -> Sheet:

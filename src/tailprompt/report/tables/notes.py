@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pandas as pd
 
 from tailprompt.errors import known
@@ -195,17 +197,22 @@ def peeked(long: pd.DataFrame, spec: dict) -> list[str]:
 
 
 def picked(chosen: dict, spec: dict, reports: dict) -> list[str]:
-    """The value that was chosen on dev for each method and data set, and by which score."""
+    """The value of each method on each data set; of several, that which dev chose, and by which score."""
     if not chosen:
         return []
     key, by = spec["choose"]["over"], spec["choose"]["by"]
     titles = {method["name"]: method["title"] for method in spec["methods"]}
+    count = Counter((run["dataset"], run["method"]) for run in spec["runs"])
     lines = []
     for dataset, report in reports.items():
+        ours = {method: parse(run)[1].get(key) for (name, method), run in chosen.items() if name == dataset}
         values = [
-            f"{titles[method]} {parse(run)[1][key]}"
-            for (name, method), run in chosen.items()
-            if name == dataset and key in parse(run)[1]
+            f"{titles[method]} {value}" + (f" (of {n})" if (n := count[dataset, method]) > 1 else "")
+            for method, value in ours.items()
+            if value is not None
         ]
-        lines.append(f"{key} with the best mean dev {by} on {report['title']}: {', '.join(values)}.")
+        if values:
+            several = any(count[dataset, method] > 1 for method in ours)
+            best = f" with the best mean dev {by}" if several else ""
+            lines.append(f"{key}{best} on {report['title']}: {', '.join(values)}.")
     return lines
