@@ -16,9 +16,9 @@ from tailprompt.report.typeset import md_text
 PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
 VERDICTS = ("holds", "fails", "undecided", "not run")
 ASKED = {  # the claims that answer the README's question
-    "glee": ("prompt-f1", "prompt-tail", "pretrained-norm", "approximates"),
+    "glee": ("prompt-f1", "prompt-tail", "norm-helps", "approximates"),
     "ptuning2": ("near-ft", "near-ft-ner"),
-    "across": ("prefix-finetune", "plus-prefix"),
+    "across": ("prefix-finetune",),
 }
 FRONT = {  # what the README compares: paper -> a table, its methods in order, and the score
     "glee": ("table3", ("cls-tanh", "cls-relu", "cls-relu-ptln", "prompt"), "f1/tail"),

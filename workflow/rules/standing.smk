@@ -43,8 +43,8 @@ def apart():
 
 @cache
 def resolve():
-    """Find out which commits the rows call main, before the first job is told of one."""
-    if not apart():
+    """Find out which commits the rows call main, before the first job that trains is told of one."""
+    if TRAINS and not apart():
         config.update(revisions.resolved(config, [*BACKBONES, *(points.parse(name)[0] for name in DATASETS)]))
 
 
