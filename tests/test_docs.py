@@ -111,6 +111,6 @@ def test_what_is_shown_as_an_addition_applies_to_the_code():
     diffs = DIFF.findall(Path("docs/adding.md").read_text("utf-8"))
     assert len(diffs) == 5
     for diff in diffs:
-        command = ["git", "apply", "--check", "--recount", "-"]
+        command = ["git", "apply", "--check", "-"]
         done = subprocess.run(command, input=diff, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr + diff
