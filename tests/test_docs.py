@@ -7,12 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from project import ROOT
 
 from docs.__main__ import PACKED, pages, tabulated
 from docs.fill import filled, names
 from docs.listed import MAKERS
 from docs.results import judged, makers
+from tailprompt.__main__ import COMMANDS, STAGES
 from tailprompt.report.tables.claims_sheet import ALL
 
 README = Path("README.md")
@@ -79,6 +81,24 @@ def test_the_verdicts_are_what_the_answer_in_the_readme_says(results):
         assert {name: found[name] for name in verdicts} == verdicts
 
 
+def test_the_workflow_catalogue_finds_what_it_looks_for():
+    """Its page "Adding workflows", and the keys that its generator reads."""
+    words = README.read_text("utf-8").lower()
+    assert "snakemake" in words and "workflow" in words and Path("Snakefile").is_file()
+    assert any(Path("workflow/rules").glob("*.smk")) and Path("config/README.md").is_file()
+    usage = yaml.safe_load(Path(".snakemake-workflow-catalog.yml").read_text("utf-8"))["usage"]
+    assert usage.keys() == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert usage["mandatory-flags"].keys() == {"desc", "flags"}
+    assert usage["software-stack-deployment"].keys() == {"conda", "apptainer", "apptainer+conda"}
+    option, file = usage["mandatory-flags"]["flags"].split()
+    assert option == "--configfile" and Path(file).is_file()
+
+
+def test_each_paper_is_cited():
+    cited = yaml.safe_load(Path("CITATION.cff").read_text("utf-8"))["references"]
+    assert len(cited) == 4 and all(len(one["authors"]) > 3 and one["year"] for one in cited)
+
+
 def test_the_readme_is_two_screens():
     text = README.read_text("utf-8")
     assert len(text.splitlines()) <= 150 and len(text.split()) <= 1500
@@ -114,3 +134,9 @@ def test_what_is_shown_as_an_addition_applies_to_the_code():
         command = ["git", "apply", "--check", "-"]
         done = subprocess.run(command, input=diff, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr + diff
+
+
+@named(DOCS)
+def test_commands_that_a_page_names_are_commands(file):
+    said = re.findall(r"(?:^|`)tailprompt ([a-z]+)", file.read_text("utf-8"), re.MULTILINE)
+    assert {*said} <= {*COMMANDS, *STAGES}
