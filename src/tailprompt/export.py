@@ -80,7 +80,7 @@ def main() -> None:
         "run",
         type=Path,
         metavar="RUN",
-        help="folder of a finished run with a soft prompt, LoRA, or a prefix of all layers, positions: shifted",
+        help="folder of a run with a soft prompt, LoRA, or a prefix of all layers, positions: shifted",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty folder for the adapter")
     options = parser.parse_args()

@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        help="file to write; may replace only earlier predictions (default: FILE, ending in .predictions.csv)",
+        help="file to write; may replace only earlier predictions (usual: FILE, ending in .predictions.csv)",
     )
     parser.add_argument(
         "--text",
