@@ -62,6 +62,7 @@ rule all:
         rules.runs.input,
         rules.tables.input,
         rules.figures.input,
+        rules.overview.output,
 
 
 wildcard_constraints:

@@ -167,8 +167,11 @@ for ending in ("tex", "md", "csv", "html"):
     new(f'{options["--out"]}.{ending}')
 """,
     "draw": """
-for ending in ("pdf", "png"):
+for ending in ("pdf", "png", "html"):
     new(f'{options["--out"]}.{ending}')
+""",
+    "overview": """
+new(Path(options["--out"]))
 """,
 }
 BACKBONE = Path("workflow/resources/backbones/bert-mini")

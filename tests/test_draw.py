@@ -1,5 +1,7 @@
 """Figures: drawn for whatever was run, the same bytes each time, fonts inside, no boxes for Chinese."""
 
+import base64
+
 import made_up
 import numpy as np
 import pandas as pd
@@ -42,6 +44,14 @@ def drawn(root, tmp_path_factory):
     for kind in BLOCKS:
         draw.draw(root, figure(kind), folder / kind)
     return folder
+
+
+def test_the_page_of_a_figure_holds_its_png_and_enlarges_it(drawn):
+    page = (drawn / "class_distribution.html").read_text("utf-8")
+    png = base64.b64encode((drawn / "class_distribution.png").read_bytes()).decode()
+    assert f'src="data:image/png;base64,{png}"' in page and "onclick" in page
+    assert "max-width: min(100%," in page and "http" not in page
+    assert page.count(BLOCKS["class_distribution"].get("caption", "A comparison")) == 3
 
 
 @pytest.mark.parametrize("kind", BLOCKS)

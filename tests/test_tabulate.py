@@ -402,6 +402,13 @@ def test_markdown_and_html_escape_what_they_read():
     assert "50% &amp; more_of" in page and "&lt; 1" in page and "<b>51.1</b>" in page
 
 
+def test_an_html_table_can_be_searched_and_sorted_without_anything_from_elsewhere():
+    page = typeset.html(awkward())
+    assert page.count('<input type="search"') == page.count("<script>") == 1
+    assert "src=" not in page and "http" not in page
+    assert page.index("<input") < page.index("<table>") < page.index("<script>")
+
+
 def test_all_four_files_are_written_and_the_csv_holds_every_number(plain, tmp_path):
     root, spec = plain
     tabulate.tabulate(root, spec, tmp_path / "tables/glee/table2")

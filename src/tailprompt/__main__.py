@@ -32,6 +32,7 @@ Stages, as the workflow calls them:
   decode | annotate | prepare | backbones     prepare data and backbones
   train | score | tabulate | draw             train runs, score them for people, make tables and figures
   choices                                     write what a search chose as a file of the configuration
+  overview                                    write the first page of the report
   collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
@@ -52,6 +53,7 @@ STAGES = (
     "tabulate",
     "choices",
     "draw",
+    "overview",
     "predict",
     "audit",
     "answer",

@@ -1,4 +1,4 @@
-"""Draw a figure of a paper: PREFIX.pdf with embedded fonts, and PREFIX.png.
+"""Draw a figure of a paper: PREFIX.pdf with embedded fonts, PREFIX.png, and PREFIX.html to enlarge it.
 
 python -m tailprompt.draw --root results/<scale> --spec FILE --out PREFIX
 
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from tailprompt.errors import named, stage
 from tailprompt.files import json_option, whole
+from tailprompt.report import browse
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
+from tailprompt.report.figures.claims import claims
 from tailprompt.report.figures.class_distribution import class_distribution
 from tailprompt.report.figures.features import features
 from tailprompt.report.figures.lda import lda
@@ -29,17 +31,23 @@ FORMATS = {
     "png": {"Software": None},
 }  # no dates and versions, so that the bytes are the same each time
 DOTS = 200  # per inch
+ON_SCREEN = 1.6  # the width of a figure in a window, in that on paper
 
 
 def draw(root: Path, spec: dict, out: Path) -> None:
-    """Write a figure as PDF and PNG."""
+    """Write a figure as PDF and PNG, and as a page with the PNG."""
     kind = named(FIGURES, spec["kind"], "kind of figure")
     with style.plt.rc_context(style.SETTINGS):
         figure = kind(root, spec)
         for ending, metadata in FORMATS.items():
             with whole(out.with_name(f"{out.name}.{ending}")) as temporary:
                 figure.savefig(temporary, format=ending, dpi=DOTS, metadata=metadata)
+        page = browse.figure(
+            out.with_name(f"{out.name}.png").read_bytes(), spec["caption"], figure.get_figwidth() * ON_SCREEN
+        )
         style.plt.close(figure)
+    with whole(out.with_name(f"{out.name}.html")) as temporary:
+        temporary.write_text(page, "utf-8")
 
 
 def main() -> None:
@@ -60,6 +68,7 @@ def main() -> None:
 
 FIGURES = {
     "accuracy_by_parameters": accuracy_by_parameters,
+    "claims": claims,
     "class_distribution": class_distribution,
     "features": features,
     "lda": lda,

@@ -10,7 +10,7 @@ from scales import SMALL, scale, small_project
 
 from tailprompt.components.resolve import options, readers
 from tailprompt.errors import BadInput
-from tailprompt.plan import blocks, config
+from tailprompt.plan import blocks, config, present
 from tailprompt.plan.layers import merge
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.schemas import hint, read
@@ -588,3 +588,48 @@ def test_what_no_file_says_is_missed_in_the_file_of_the_scale(tmp_path):
 @pytest.mark.parametrize("value", [False, 2024])
 def test_a_word_that_yaml_read_as_another_type_is_to_be_quoted(value):
     assert "quote it" in hint(value, "string") and not hint(True, "integer")
+
+
+DRAWN = {"kind": "claims", "protocol": "glee", "table": "claims", "caption": "Claims"}
+
+
+@pytest.mark.parametrize(
+    "changes, limits, words",
+    [
+        ({"table": "table9"}, {}, ["'table9'", "papers.glee.tables"]),
+        ({"table": "table1"}, {}, ["'table1' holds no claims"]),
+        ({"sets": "long_tailed"}, {}, ["papers.glee.figures.drawn"]),
+        (
+            {},
+            {"tables": ["table1"], "figures": ["drawn"]},
+            ["make.glee.figures: 'drawn' is drawn from table"],
+        ),
+    ],
+    ids=["unknown", "other kind", "with data", "not made"],
+)
+def test_a_figure_of_a_table_that_does_not_fit_is_refused(root, changes, limits, words):
+    drawn = {"glee": {"figures": {"drawn": {**DRAWN, **changes}}}}
+    refused(root, {"papers": drawn, "make": {"glee": limits}}, *words)
+
+
+def test_a_figure_is_made_where_its_table_is_and_takes_no_run(root):
+    given = {"papers": {"glee": {"figures": {"drawn": DRAWN}}}}
+    everything = blocks.shown(config.load(values=given, root=root))
+    drawn = everything["figures", "glee", "drawn"]
+    assert not blocks.points(drawn) and drawn["table"] == "claims"
+    less = blocks.shown(
+        config.load(values=merge(given, {"make": {"glee": {"tables": ["table1"]}}}), root=root)
+    )
+    assert ("figures", "glee", "drawn") not in less and ("figures", "glee", "figure1") in less
+
+
+def test_without_training_a_figure_of_a_table_is_made_if_the_table_is(root):
+    given = {"papers": {"glee": {"figures": {"drawn": DRAWN}}}}
+    everything = blocks.shown(config.load(values=given, root=root))
+    for here, made in ((True, True), (False, False)):
+        parts = {
+            name: present.narrowed(block, is_here=lambda _, here=here: here, prepared=lambda _: True)
+            for name, block in everything.items()
+        }
+        kept = blocks.with_tables({name: block for name, block in parts.items() if block})
+        assert (("figures", "glee", "drawn") in kept) is made

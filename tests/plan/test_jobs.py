@@ -275,8 +275,10 @@ def test_folders_of_classes_are_watched_two_levels_down_but_for_those_with_brace
 
 
 def test_printed_numbers_go_to_a_figure_that_draws_them_and_to_no_other():
-    assert shown.drawn_beside({"kind": "accuracy_by_parameters", "paper": "lpt"}) == "config/reported/lpt.csv"
-    assert shown.drawn_beside({"kind": "lda", "paper": "lpt"}) == []
+    assert shown.drawn_from({"kind": "accuracy_by_parameters", "paper": "lpt"}) == "config/reported/lpt.csv"
+    assert shown.drawn_from({"kind": "lda", "paper": "lpt"}) == []
+    claims = {"kind": "claims", "scale": "mini", "paper": "lpt", "table": "claims"}
+    assert shown.drawn_from(claims) == "results/mini/tables/lpt/claims.csv"
     assert shown.reported({"kind": "scores", "paper": "mine"}) == []
 
 
@@ -290,3 +292,25 @@ def test_brown_tests_the_runs_of_the_wall_street_journal_and_trains_none():
     paper = scale("paper")
     brown = [point for point in blocks.all_points(paper) if point.dataset == "conll05-brown"]
     assert brown and all(starts.start_of(paper, each) == replace(each, dataset="conll05") for each in brown)
+
+
+@pytest.mark.parametrize("name", ["mini", "demo"])
+def test_the_first_page_is_told_each_run_once_and_where_claims_are(name):
+    config = scale(name)
+    everything = blocks.shown(config)
+    told = shown.overview(config, everything, everything)
+    points = {point.path for block in everything.values() for point in blocks.points(block)}
+    assert sorted(told["runs"]) == sorted(points) and told["planned"] == len(points)
+    assert told["claims"][0]["table"] == "tables/glee/claims.csv"
+    assert all(
+        one["figure"] == one["table"].replace("tables", "figures")[:-3] + "png" for one in told["claims"]
+    )
+
+
+def test_the_first_page_counts_what_is_planned_and_not_here():
+    config = scale("demo")
+    whole = blocks.shown(config)
+    lacks = {point.path for point in blocks.points(whole["tables", "glee", "table2"])[:2]}
+    part = {name: {**block, "lacks": sorted(lacks)} for name, block in whole.items()}
+    told = shown.overview(config, part, whole)
+    assert not lacks & {*told["runs"]} and told["planned"] == len(told["runs"]) + 2

@@ -26,7 +26,7 @@ with refused_as(SystemExit):
         config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     else:
         config.update(load([("the module's config", dict(config))]))
-    SHOWN = blocks.shown(config)
+    SHOWN = WHOLE = blocks.shown(config)
     TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
     check_files(config)

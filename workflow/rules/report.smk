@@ -1,11 +1,14 @@
 """Predictions -> the papers' tables, claims and figures."""
 
+OVERVIEW = shown.overview(config, SHOWN, WHOLE)
+
 
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
 localrules:
     tabulate,
     choices,
     draw,
+    overview,
 
 
 rule tabulate:
@@ -56,15 +59,16 @@ rule choices:
 
 rule draw:
     input:
-        asked=shown_asked("figures", "pdf", "png"),
+        asked=shown_asked("figures", "pdf", "png", "html"),
         runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
         data=shown_by("figures", shown.reports, file=report_of),
-        reported=shown_by("figures", shown.drawn_beside),
+        beside=shown_by("figures", shown.drawn_from),
         source=shown_by("figures", shown.code, stage="draw"),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",
+        "results/{scale}/figures/{paper}/{name}.png",
         report(
-            "results/{scale}/figures/{paper}/{name}.png",
+            "results/{scale}/figures/{paper}/{name}.html",
             caption="../report/figure.rst",
             category="{paper}",
             subcategory="Figures",
@@ -83,6 +87,31 @@ rule draw:
         " && note {input.asked:q} {params.note:q}"
 
 
+# The first page of the report, which workflow/report/workflow.rst takes in.
+rule overview:
+    input:
+        runs=lambda _: kept(predictions(points.Point.at(run)) for run in OVERVIEW["runs"]),
+        claims=[f"results/{SCALE}/{one['table']}" for one in OVERVIEW["claims"]],
+        figures=[f"results/{SCALE}/{one['figure']}" for one in OVERVIEW["claims"] if one["figure"]],
+        source=sources("tailprompt.overview"),
+    output:
+        report(
+            f"results/{SCALE}/overview.html",
+            category="Overview",
+            labels={"page": "overview"},
+        ),
+    log:
+        f"results/{SCALE}/logs/overview.log",
+    conda:
+        "../../envs/tables.yaml"
+    params:
+        spec=lambda _: made.digest(told_in("overview", as_json(OVERVIEW))),
+        told=f"results/{SCALE}/told/overview.json",
+    shell:
+        'python -m tailprompt.overview --root "$(dirname {output:q})" --spec {params.told:q} --out {output:q}'
+        " > {log:q} 2>&1"
+
+
 rule tables:
     input:
         shown.targets(SHOWN, SCALE, "tables", "tex", "md", "csv", "html"),
@@ -90,4 +119,4 @@ rule tables:
 
 rule figures:
     input:
-        shown.targets(SHOWN, SCALE, "figures", "pdf", "png"),
+        shown.targets(SHOWN, SCALE, "figures", "pdf", "png", "html"),

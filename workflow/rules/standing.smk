@@ -26,6 +26,7 @@ if not TRAINS:
         for name, whole_block in SHOWN.items()
         if (block := present.narrowed(whole_block, is_here=is_here, prepared=prepared))
     }
+    narrow = blocks.with_tables(narrow)
     if workflow.is_main_process:
         print(present.said(SHOWN, narrow), file=sys.stderr)
     SHOWN = narrow

@@ -28,8 +28,11 @@ def expand(config: dict, spec: dict) -> dict:
 
     Adds `datasets` (a few keys of each row), `methods` (name and title), `seeds`, `scale` and `runs` (data
     set, method, name of the run's method, and backbone). `original` becomes the block under that protocol.
+    A figure that is drawn from a `table` takes none of them.
     """
     protocol = named(config["protocols"], spec["protocol"], "protocol")
+    if "table" in spec:
+        return {**spec, "datasets": [], "methods": [], "seeds": [], "runs": [], "scale": config["scale"]}
     seeds = spec.get("seeds") or ([spec["seed"]] if "seed" in spec else protocol["seeds"])
     claims = claims_of(config, spec)
     cells = cells_of(config, spec, claims)
@@ -148,6 +151,8 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
             place = f"{what[:-1]} {name} of {paper}"
             if spec["kind"] == "search":
                 check_search(place, cells_of(config, spec, []))
+            if "table" in spec:
+                continue
             if "claims" not in spec and not block["datasets"]:
                 wanted = f"name some in sets.{spec.get('sets')}"
                 raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
@@ -156,7 +161,16 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
                 raise BadInput(f"{place} has no run; {wanted}, or leave it out of make")
     if not blocks:
         raise BadInput("make asks for no table and no figure")
-    return blocks
+    return with_tables(blocks)
+
+
+def with_tables(everything: dict[tuple[str, str, str], dict]) -> dict[tuple[str, str, str], dict]:
+    """The blocks without figures of tables that are not made. everything: what `shown` returns."""
+    return {
+        (what, paper, name): block
+        for (what, paper, name), block in everything.items()
+        if "table" not in block or ("tables", paper, block["table"]) in everything
+    }
 
 
 def searches_of(config: dict, paper: str, spec: dict, block: dict) -> list[str]:

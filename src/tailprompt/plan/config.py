@@ -19,7 +19,7 @@ from tailprompt.errors import BadInput, known
 from tailprompt.plan.home import at_home, found, homes
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
-from tailprompt.plan.references import check_claims, check_names, check_searches
+from tailprompt.plan.references import check_claims, check_drawn, check_names, check_searches
 from tailprompt.plan.revisions import pinned
 from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
 from tailprompt.pretraining import recipes
@@ -51,6 +51,7 @@ def load(
     check_names(config, layers)
     check_claims(config, layers)
     check_searches(config, layers)
+    check_drawn(config, layers)
     check_joins(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])

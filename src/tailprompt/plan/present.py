@@ -42,7 +42,10 @@ def narrowed(
     """A block with the data sets that are here alone; None if it has no run, or no data, to show.
 
     `left_out` names the data sets that are gone, `lacks` the runs that are not here or not what is asked.
+    A figure that is drawn from a table is kept.
     """
+    if "table" in block:
+        return block
     kept = {row["dataset"] for row in block["datasets"] if prepared(row["dataset"])}
     found, taken = on(block, kept), points(on(block, kept))
     lacks = [point.path for point in taken if not is_here(point)]

@@ -80,6 +80,24 @@ def check_searches(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
             raise BadInput(f"{place}: original is its own protocol; name another, or leave original out")
 
 
+def check_drawn(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
+    """Raise BadInput at the first figure of a table that holds no claims, or of one that make leaves out."""
+    for path, block in all_blocks(config):
+        if "table" not in block:
+            continue
+        tables = config["papers"][path[1]].get("tables", {})
+        if tables[block["table"]]["kind"] != "claims":
+            place = f"{origin(layers, path)}: {'.'.join(path)}"
+            raise BadInput(f"{place}: table '{block['table']}' holds no claims; name a table of kind claims")
+    for paper, limits in config["make"].items():
+        figures, made = config["papers"][paper].get("figures", {}), limits.get("tables", [])
+        for name in limits.get("figures", []):
+            table = figures[name].get("table")
+            if table and "tables" in limits and table not in made:
+                place = f"{origin(layers, ['make', paper, 'figures'])}: make.{paper}.figures"
+                raise BadInput(f"{place}: '{name}' is drawn from table '{table}'; name it in tables as well")
+
+
 def all_blocks(config: dict) -> Iterator[tuple[tuple[str, ...], dict]]:
     """(place, block) of every table and figure."""
     for paper, content in config["papers"].items():
@@ -131,6 +149,7 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
             yield from named_of(values, *path, "choose", "cells", dataset)
         yield (*path, "of"), list(block.get("of", {})), "methods"
         yield (*path, "searched"), block.get("searched", []), f"papers:{path[1]}:tables"
+        yield (*path, "table"), [block["table"]] if "table" in block else [], f"papers:{path[1]}:tables"
         yield (*path, "original"), [block["original"]] if "original" in block else [], "protocols"
         for claim, compared in block.get("claims", {}).items():
             yield from named_in(compared, *path, "claims", claim)

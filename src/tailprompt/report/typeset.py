@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from tailprompt.report import browse
 from tailprompt.report.sheet import Cell, Sheet
 
 WIDE = 120  # width in characters above which a LaTeX table is rotated
@@ -177,7 +178,10 @@ tbody tr:first-child > * { border-top: 1px solid; }
 th.block { font-style: italic; font-weight: normal; }
 small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
 @media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd; } small { color: #aaa; } }
+th[aria-sort] { cursor: pointer; } th[aria-sort]:hover { text-decoration: underline; }
+th[aria-sort=ascending]::after { content: " \u25b2"; } th[aria-sort=descending]::after { content: " \u25bc"; }
 </style>
+<< search >>
 <table>
 <caption><< sheet.caption | closed >></caption>
 <thead>
@@ -204,6 +208,7 @@ small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
 <% for note in sheet.notes %>
 <p><< note >></p>
 <% endfor %>
+<< script >>
 """
 
 
@@ -251,7 +256,8 @@ def md(sheet: Sheet) -> str:
 
 
 def html(sheet: Sheet) -> str:
-    """An HTML page with the table, for Snakemake's report."""
+    """An HTML page with the table, which can be searched and sorted, for Snakemake's report."""
     sides = ["r" if kind == "r" else "l" for kind in sheet.align]
     template = environment(str, html_cell, escape=True).from_string(HTML.lstrip())
-    return template.render(sheet=sheet, sides=sides).rstrip() + "\n"
+    parts = {"search": Markup(browse.SEARCH), "script": Markup(browse.TABLE)}
+    return template.render(sheet=sheet, sides=sides, **parts).rstrip() + "\n"

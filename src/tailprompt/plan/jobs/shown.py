@@ -47,9 +47,49 @@ def reported(block: dict) -> str | list:
     return file if Path(file).is_file() else []
 
 
-def drawn_beside(block: dict) -> str | list:
-    """The printed numbers, for a kind of figure that draws them."""
+def drawn_from(block: dict) -> str | list:
+    """The table, or else the printed numbers, that a kind of figure draws."""
+    if "table" in block:
+        return f"results/{block['scale']}/tables/{block['paper']}/{block['table']}.csv"
     return reported(block) if block["kind"] == "accuracy_by_parameters" else []
+
+
+def overview(config: dict, everything: dict, whole: dict) -> dict:
+    """What the first page of the report is told: by paper its title and runs, and how to find its claims.
+
+    everything: what is made. whole: what the scale asks for, which is more where nothing is trained.
+    """
+    runs, planned = by_paper(everything), by_paper(whole)
+    figures = {
+        (paper, block["table"]): (f"figures/{paper}/{name}.png", block["caption"])
+        for (what, paper, name), block in everything.items()
+        if "table" in block
+    }
+    claims = []
+    for (what, paper, name), block in everything.items():
+        if what == "tables" and block["kind"] == "claims":
+            figure, caption = figures.get((paper, name), (None, block["caption"]))
+            place = {"table": f"tables/{paper}/{name}.csv", "figure": figure, "caption": caption}
+            claims.append({"title": config["papers"][paper]["title"], **place})
+    return {
+        "scale": config["scale"],
+        "runs": list(dict.fromkeys(run for taken in runs.values() for run in taken)),  # papers share some
+        "planned": len({run for taken in planned.values() for run in taken}),
+        "papers": [
+            {"title": config["papers"][paper]["title"], "runs": taken, "planned": len(planned[paper])}
+            for paper, taken in runs.items()
+            if taken
+        ],
+        "claims": claims,
+    }
+
+
+def by_paper(everything: dict) -> dict[str, list[str]]:
+    """Paper -> the paths of the runs in its tables and figures, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for (_, paper, _), block in everything.items():
+        found.setdefault(paper, {}).update(dict.fromkeys(predictions(block, file=lambda point: point.path)))
+    return {paper: list(runs) for paper, runs in found.items()}
 
 
 def targets(everything: dict, scale: str, what: str, *suffixes: str) -> list[str]:
