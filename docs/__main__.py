@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ from tailprompt.unbundle import unbundle
 
 PACKED = Path("workflow/resources/results/mini.tar.xz")
 SCALE = "config/mini.yaml"
+PROJECT = ("config", "workflow", "src")  # folders that are read below the working directory
+DRAWN = {paper: f"results/mini/figures/{paper}/claims.png" for paper in ("glee", "ptuning2", "across")}
 
 
 def pages() -> list[Path]:
@@ -34,8 +37,8 @@ def pages() -> list[Path]:
 
 
 def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
-    """The results that a bundle gives in an empty folder, with their tables."""
-    for name in ("config", "workflow"):
+    """The results that a bundle gives in an empty folder, with their tables and the figures of claims."""
+    for name in PROJECT:
         (folder / name).symlink_to(Path(name).resolve())
     results = folder / "results/mini"
     unbundle(packed, results)
@@ -46,14 +49,19 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
         "-s",
         Path("Snakefile").resolve(),
         "tables",
-        "--cores",
-        str(cores),
+        *DRAWN.values(),
     ]
-    options = ["--configfile", SCALE, "--config", "train=false", "--quiet"]
+    options = ["--cores", str(cores), "--configfile", SCALE, "--config", "train=false", "--quiet"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"the tables of {packed} could not be made:\n{done.stderr}")
     return results
+
+
+def pictured(results: Path) -> None:
+    """Copy the figures of claims beside the pages."""
+    for paper in DRAWN:
+        shutil.copyfile(results / f"figures/{paper}/claims.png", f"docs/images/claims-{paper}.png")
 
 
 def write(makers: Makers, files: Iterable[Path]) -> list[Path]:
@@ -81,6 +89,7 @@ def main() -> None:
         if not options.lists:
             results = options.results or tabulated(options.packed, Path(folder), options.cores)
             makers |= made_of(results)
+            pictured(results)
         changed = write(makers, pages())
     print("\n".join(map(str, changed)) or "every page was as it is made")
 
