@@ -15,7 +15,7 @@ from seqeval.metrics import f1_score
 from tailprompt import predict, score
 from tailprompt.components.declare import settings_of
 from tailprompt.components.training import Training
-from tailprompt.data import report
+from tailprompt.data import new_rows, report
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
@@ -135,6 +135,36 @@ def test_files_of_conll_are_tagged_without_their_labels(run, tmp_path, name, giv
     assert made == list(map(json.loads, (tmp_path / "p.jsonl").read_text("utf-8").splitlines()))
 
 
+def read_as_token(file, text, column="text"):
+    file.write_text(text, "utf-8")
+    table, _ = new_rows.read(file, {"text": column}, encoding="utf-8", taken=(), options=0, unit="token")
+    return table
+
+
+def test_lines_of_texts_are_read_each_as_one(tmp_path):
+    table = read_as_token(tmp_path / "a.txt", "Ann left Rome .\n\nBob stayed .\n")
+    assert list(table["text"]) == ["Ann left Rome .", "", "Bob stayed ."]
+
+
+@pytest.mark.parametrize(
+    "name, text, says",
+    [
+        ("a.iob", "Ann left Rome .\nBob stayed .\n", "1 lines have not 4 columns as the first .lines 2."),
+        ("a.txt", "Ann B-PER\nleft\n", "1 lines have not 2 columns as the first .lines 2."),
+        ("a.txt", "Ann left\nBob stayed\n", "2 lines end in no tag .lines 1, 2."),
+        ("a", "Ann NNP\n\nleft VBD\n", "2 lines end in no tag .lines 1, 3."),
+    ],
+)
+def test_lines_that_may_be_texts_or_columns_are_refused_unless_the_column_is_numbered(
+    tmp_path, name, text, says
+):
+    with pytest.raises(BadInput, match=f"{says}.*--text is the number .* with `text` above"):
+        read_as_token(tmp_path / name, text)
+    assert [word for words in read_as_token(tmp_path / name, text, "1")["words"] for word in words][
+        0
+    ] == "Ann"
+
+
 def test_a_text_file_whose_first_line_names_the_text_is_a_table(run, tmp_path):
     (tmp_path / "a.txt").write_text("text\tkey\nAnn saw Rome\t1\n", "utf-8")
     predict.predict_file(run, tmp_path / "a.txt", tmp_path / "o.jsonl", encoding="utf-8", device="cpu")
@@ -188,9 +218,11 @@ def answered(run, tmp_path, words):
     return pd.read_csv(tmp_path / "o.csv", keep_default_na=False)
 
 
-def test_a_row_with_an_empty_word_is_refused_by_its_place(run, tmp_path):
-    with pytest.raises(BadInput, match="1 rows have .*a.jsonl:2"):
-        answered(run, tmp_path, ["Ann", ""])
+@pytest.mark.parametrize("word", ["", " ", "\u200b"])
+def test_a_row_with_an_empty_word_is_told_by_its_place_and_has_no_answer(run, tmp_path, capsys, word):
+    made = answered(run, tmp_path, ["Ann", word])
+    assert (made.tags == "").tolist() == [False, True, False]
+    assert "1 rows have an empty word (a.jsonl:2); leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], [" "]], ids=["none", "a blank"])

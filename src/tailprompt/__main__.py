@@ -225,7 +225,8 @@ def attempt(arguments: list[str]) -> None:
     looked = look(options.path, text=options.text, label=options.label)
     print("\n".join(looked.said))
     files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
-    print(first_round.settle(looked, Path(files[-1]), anew=options.anew))
+    asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}
+    print(first_round.settle(looked, Path(files[-1]), anew=options.anew, asked=asked))
     whole = load(files)
     print("\n".join(first_round.told(whole)), flush=True)
     if options.look:

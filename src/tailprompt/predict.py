@@ -13,7 +13,6 @@ has no prediction and is told by its line; no row is left out, and none moves.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -31,6 +30,7 @@ from tailprompt.data.columns import CHOICES
 from tailprompt.data.contents import PLACE, bare
 from tailprompt.data.new_rows import columns_of, decoded, read
 from tailprompt.data.readers import header
+from tailprompt.data.writers import WRITERS
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
 from tailprompt.gpus import DEVICE, free
@@ -165,7 +165,7 @@ def predict_file(
             made = with_predictions(about["task"], table, applied, about["classes"])
         try:
             writer(made, temporary)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise BadInput(f"{out}: {out.suffix[1:]} cannot hold these columns ({error})") from None
 
 
@@ -246,18 +246,6 @@ def main() -> None:
         print("in place of the file that was there:", file=sys.stderr)
     print(out)
 
-
-def flat(table: pd.DataFrame) -> pd.DataFrame:
-    """A table for CSV, with lists as JSON."""
-    return table.map(lambda cell: json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell)
-
-
-WRITERS = {
-    "csv": lambda table, path: flat(table).to_csv(path, index=False),
-    "tsv": lambda table, path: flat(table).to_csv(path, index=False, sep="\t"),
-    "jsonl": lambda table, path: table.to_json(path, orient="records", lines=True, force_ascii=False),
-    "parquet": lambda table, path: table.to_parquet(path, index=False),
-}
 
 if __name__ == "__main__":
     stage(main)

@@ -1,5 +1,6 @@
 """Downloads from a server that breaks off, lies or fails, and files of the user's own."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -240,11 +241,38 @@ def test_a_row_may_name_one_path_or_one_a_split(tmp_path):
     (tmp_path / "a.csv").write_text("x")
     path = str(tmp_path / "a.csv")
     assert list(find({"name": "mine", "path": path}, tmp_path)[0]) == ["all"]
-    assert list(find({"name": "mine", "files": {"train": path, "test": path}}, tmp_path)[0]) == [
-        "train",
-        "test",
-    ]
+    (tmp_path / "b.csv").write_text("y")
+    files = {"train": path, "test": str(tmp_path / "b.csv")}
+    assert list(find({"name": "mine", "files": files}, tmp_path)[0]) == ["train", "test"]
     with pytest.raises(BadInput, match="correct its path"):
         find({"name": "mine", "path": path + "x"}, tmp_path)
     with pytest.raises(BadInput, match="names no file"):
         find({"name": "mine"}, tmp_path)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+@pytest.mark.parametrize("name", ["a.csv", "copy.csv", "a.csv.gz"])
+def test_one_file_is_not_both_train_and_another_split(tmp_path, split, name):
+    (tmp_path / "a.csv").write_bytes(b"text,label\n")
+    if name != "a.csv":
+        pack = gzip.compress if name.endswith("gz") else bytes
+        (tmp_path / name).write_bytes(pack(b"text,label\n"))
+    files = {"train": str(tmp_path / "a.csv"), split: str(tmp_path / name)}
+    with pytest.raises(
+        BadInput, match=f"a.csv .train. and .*{name} .{split}. hold the same; name another file"
+    ):
+        find({"name": "mine", "files": files}, tmp_path)
+
+
+def test_dev_may_be_test(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    files = {"train": str(tmp_path / "a"), "dev": str(tmp_path / "b"), "test": str(tmp_path / "b")}
+    assert list(find({"name": "mine", "files": files}, tmp_path)[0]) == ["train", "dev", "test"]
+
+
+@pytest.mark.parametrize("name", ["texts", "a.parquet"])
+def test_a_folder_as_path_is_called_one(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(BadInput, match=f"{name} is a folder; name one file"):
+        find({"name": "mine", "path": str(tmp_path / name)}, tmp_path)

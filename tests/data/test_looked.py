@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from tailprompt.data.looked import look
+from tailprompt.decode import decode
 from tailprompt.errors import BadInput
 
 ENGLISH = ["the printer is on fire", "please reset my password", "where is my order", "I want a refund"] * 5
@@ -45,6 +46,8 @@ def test_a_person_overrules_the_guess(tmp_path):
     assert found.columns == {"text": "reply", "label": "urgent"}
     with pytest.raises(BadInput, match="unknown column of .*'typo'"):
         look(file, text="typo")
+    with pytest.raises(BadInput, match="--text and --label both name 'reply'"):
+        look(file, text="reply", label="reply")
 
 
 def test_chinese_with_latin_names_in_it_is_chinese(tmp_path):
@@ -83,5 +86,55 @@ def test_a_folder_of_images_has_its_classes_counted(tmp_path):
     found = look(tmp_path)
     assert (found.language, found.rows, found.classes, found.alone) == ("image", 4, 2, 1)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="a folder of images for each class"):
+    with pytest.raises(BadInput, match="no folder of images for each class"):
         look(tmp_path / "empty")
+
+
+def pictures(root, **numbers):
+    """So many images in each folder, whose parts are divided by two underscores."""
+    for name, number in numbers.items():
+        for i in range(number):
+            place = root.joinpath(*name.split("__")) / f"{i}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (4, 4), (i, number, len(name))).save(place)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"cat": 3, "dog": 2, "cat__@eaDir__0.png": 1, "@eaDir": 1},
+     {"train": 2, "car": 3, "bus": 2},
+     {"train__cat": 2, "val__cat": 1, "train__dog": 2, "val__thumbs": 3},
+     {"cat": 2, "dog": 2, "cat__thumb": 2}],
+    ids=["left by a system", "a class called train", "splits", "copies"],
+)  # fmt: skip
+def test_a_folder_of_images_is_counted_as_decode_reads_it(tmp_path, numbers):
+    root = tmp_path / "mine"
+    pictures(root, **numbers)
+    row = {"name": "mine", "loader": "image_folder", "side": 4}
+    about = decode(row, {}, {}, root, tmp_path / "o.npy", threads=1)
+    table = pd.read_parquet(tmp_path / "o.parquet")
+    found = look(root)
+    assert (found.rows, found.classes) == (len(table), len(about["classes"]))
+
+
+def test_folders_that_decode_refuses_are_refused_with_its_sentence(tmp_path):
+    pictures(tmp_path, seg_train__cat=2, seg_train__dog=2, seg_test__cat=1, seg_test__dog=1)
+    with pytest.raises(BadInput, match="look like splits"):
+        look(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.txt"])
+def test_a_file_without_a_header_is_refused(tmp_path, name):
+    mark = "," if name == "a.csv" else "\t"
+    (tmp_path / name).write_text("".join(f"text {n}{mark}{n % 2}\n" for n in range(20)), "utf-8")
+    with pytest.raises(BadInput, match="first line seems to be a row, as '0' is the label of 9 others"):
+        look(tmp_path / name)
+
+
+@pytest.mark.parametrize("given", [{}, {"label": "labels"}])
+def test_a_column_of_lists_is_no_label_and_no_other_is_taken_in_its_place(tmp_path, given):
+    rows = pd.DataFrame({"text": ENGLISH, "labels": [["a", "b"]] * 20, "lang": ["en", "de"] * 10})
+    rows.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    with pytest.raises(BadInput, match="'labels' holds several labels in a row.*multi-label"):
+        look(tmp_path / "a.jsonl", **given)
+    assert look(tmp_path / "a.jsonl", label="lang").columns["label"] == "lang"

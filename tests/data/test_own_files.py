@@ -4,6 +4,8 @@ import bz2
 import gzip
 import json
 import lzma
+import re
+import time
 from decimal import Decimal
 
 import pandas as pd
@@ -12,9 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailprompt.data import labels, new_rows
+from tailprompt.data import contents, labels, new_rows
 from tailprompt.data import table as data
+from tailprompt.data.listings import Listing
+from tailprompt.data.looked import look
+from tailprompt.data.preflight import misfits
 from tailprompt.data.readers import rows
+from tailprompt.data.sentences import load_tags
+from tailprompt.data.separated import named_once
 from tailprompt.errors import BadInput
 
 ROW = {"name": "mine", "language": "en"}
@@ -123,6 +130,79 @@ def test_labels_joined_in_a_cell_are_refused_where_each_stands_alone_too(tmp_pat
     refused(path, "12 rows hold several labels", "multi-label")
 
 
+JOINED = {
+    "forms": ["crash;", "urgent;", "crash;urgent;"],
+    "a comma and a blank at the end": ["crash, ", "urgent, ", "crash, urgent, "],
+    "postgres": ["a", "{crash,urgent}"],
+    "numpy": ["[1 0 0]", "[0 1 0]"],
+    "frozenset": ["a", "frozenset({'a', 'b'})"],
+    "none alone": ["sports;economy", "economy;health", "health;sports"],
+    "slash": ["bug", "feature", "bug/feature"],
+    "plus": ["bug", "feature", "bug + feature"],
+    "and": ["bug", "feature", "bug & feature"],
+    "fasttext": ["__label__a", "__label__b", "__label__a __label__b"],
+    "another case": ["Bug", "feature", "feature,bug"],
+}
+
+
+@pytest.mark.parametrize("written", JOINED.values(), ids=JOINED)
+def test_several_labels_in_a_cell_are_refused_however_they_are_joined(tmp_path, written):
+    refused(saved(tmp_path / "a.tsv", lines(written, mark="\t")), "hold several labels", "multi-label")
+    found = misfits(Listing(pd.DataFrame({"id": [*"abc"][: len(written)], "label": written})), {})
+    assert any("hold several labels" in each for each in found)
+
+
+SINGLE = {
+    "braces": ["{0}", "{n}", "(a)", "[b]"],
+    "paths": ["Sports", "Sports/Ball", "Sports/Ball/Women", "Arts"],
+    "paths with |": ["Sports|Ball", "Sports|Ski", "Arts|Ball", "Arts"],
+    "places": ["Bonn, Rhein", "Mainz, Rhein", "Ulm"],
+    "once more": ["New York, New York", "Buffalo, New York", "York"],
+    "languages": ["C", "C++", "C/C++", "C#", "A+", "R&D", "AT&T"],
+    "marks": ["+", "/", ";", "a;"],
+}
+
+
+@pytest.mark.parametrize("written", SINGLE.values(), ids=SINGLE)
+def test_names_with_such_marks_are_one_label(written):
+    assert not labels.several(pd.Series(written)).any()
+
+
+ALIKE = {
+    "apostrophes": [f"can{mark}t" for mark in "'’‘´`′ʼ"],
+    "dashes": [f"sign{mark}in" for mark in "-‐‑‒–—−－"],
+    "minus": ["-1", "−1", "-1.0"],
+    "capitals": ["TEST", "ТEST", "ТEЅТ", "ΤEST"],
+    "cyrillic": ["KM", "КМ", "км"],
+    "greek": ["TAB", "ΤΑΒ"],
+    "persian": ["شاکی", "شاكي"],
+    "tatweel": ["بـب", "بب"],
+}
+
+
+@pytest.mark.parametrize("written", ALIKE.values(), ids=ALIKE)
+def test_labels_that_look_alike_are_found_in_any_script(written):
+    assert len(labels.respelled(pd.Series(written))) == len(written) - 1
+
+
+LONG = {
+    "blanks within": "a" + " " * 50_000 + "b",
+    "blanks after a comma": "a," + " " * 50_000 + "b",
+    "zeros": "0" * 5000 + "." + "0" * 20_000 + "x",
+    "brackets": "[" * 50_000 + "]" * 50_000,
+    "calls": "a(" * 50_000 + ")" * 50_000,
+    "digits": "1" * 100_000,
+}
+
+
+@pytest.mark.parametrize("label", LONG.values(), ids=LONG)
+def test_the_time_for_a_label_grows_as_its_length(label):
+    start = time.process_time()
+    cells = pd.Series([label, "b"] * 3)
+    labels.merged(cells), labels.respelled(cells), labels.several(cells)
+    assert time.process_time() - start < 2
+
+
 def test_a_name_with_a_comma_is_one_label(tmp_path):
     assert len(loaded(saved(tmp_path / "a.tsv", lines(["Bonn, Rhein", "Ulm"], mark="\t")))[1]) == 2
 
@@ -137,10 +217,11 @@ def test_another_separator_is_found_where_it_divides_all_rows_and_that_is_told(t
     assert classes == ["a, b", "c"] and "separated by" in table.attrs["notes"][0]
 
 
-def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path):
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_a_separator_that_is_stated_or_stands_above_the_header_is_taken(tmp_path, end):
     body = lines(["a", "b"], mark="^")
     assert loaded(saved(tmp_path / "a.csv", body), separator="^")[1] == ["a", "b"]
-    assert loaded(saved(tmp_path / "b.csv", "sep=^\r\n" + body))[1] == ["a", "b"]
+    assert loaded(saved(tmp_path / "b.csv", f"sep=^{end}" + body.replace("\n", end)))[1] == ["a", "b"]
     refused(saved(tmp_path / "c.csv", body), "no column 'text'", "separator")
 
 
@@ -148,11 +229,79 @@ def test_a_header_among_the_rows_is_refused_with_its_lines(tmp_path):
     refused(saved(tmp_path / "a.csv", lines(["a", "b"]) * 2), "1 rows are the header", "lines 26")
 
 
+@pytest.mark.parametrize("head", ["\ufefftext,label", "Text,Label", "text,label ", " TEXT\u200b,label"])
+def test_a_header_in_another_spelling_among_the_rows_is_refused(tmp_path, head):
+    text = lines(["a", "b"]) + (head + lines(["a", "b"]).removeprefix("text,label")) * 2
+    refused(saved(tmp_path / "a.csv", text), "2 rows are the header", "lines 26, 51")
+    refused(saved(tmp_path / "b.csv", text), "3 rows are the header", header=["text", "label"])
+
+
+def test_a_row_that_shares_one_cell_with_the_header_is_a_row(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", lines(["label", "b"]) + "text,b\n"))[1] == ["b", "label"]
+
+
+def test_marks_before_a_header_are_no_part_of_it(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", "\ufeff" * 3 + lines(["a", "b"])))[1] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["split", "Split ", "set", "subset", "phase"])
+@pytest.mark.parametrize("kinds", [["train", "dev", "test"], ["Training", "Validation", "Training"]])
+def test_a_column_of_splits_that_is_not_used_is_refused_whatever_its_name(tmp_path, name, kinds):
+    frame = pd.DataFrame({"text": [f"t {n}" for n in range(24)], "label": [*"ab"] * 12, name: kinds * 8})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    refused(tmp_path / "a.csv", f"a column '{name}' that tells splits", f"split: {name}")
+    with pytest.raises(BadInput, match=f"given as train, but its column '{name}' also says"):
+        data.load(ROW, {"train": tmp_path / "a.csv"})
+    assert look(tmp_path / "a.csv").columns == {"text": "text", "label": "label", "split": name}
+    assert look(tmp_path / "a.csv", label=name).columns == {"text": "text", "label": name}
+
+
+def test_labels_that_are_named_as_splits_are_labels(tmp_path):
+    assert loaded(saved(tmp_path / "a.csv", lines(["train", "test"])))[1] == ["test", "train"]
+    frame = pd.DataFrame({"text": [*"abcd"], "label": ["x", "y"] * 2, "kind": ["train", "bus"] * 2})
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    assert "split" not in look(tmp_path / "b.csv").columns
+
+
 def test_escaped_quotes_are_refused_and_read_where_the_escape_is_stated(tmp_path):
     text = lines(["a", "b"]) + '"he said \\"card\\" to support",a\n'
     path = saved(tmp_path / "a.csv", text)
     refused(path, "line 26", "backslash", "escape")
     assert 'he said "card" to support' in set(loaded(path, escape="\\")[0]["text"])
+
+
+@pytest.mark.parametrize(
+    "cell", ['"Good" he said', '"unclosed', '"a" b "c"', '"great movie,{label}\nbad movie"']
+)
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_quotes_that_may_be_of_the_texts_are_told(tmp_path, cell, mark):
+    text = (
+        lines(["a", "b"], mark=mark)
+        + cell.replace(",{label}", f"{mark}a")
+        + (f"{mark}a" if cell != '"unclosed' else "")
+    )
+    path = saved(tmp_path / "a.tsv", text.replace('"unclosed', f'x{mark}"a'))
+    table = rows(path, "utf-8-sig", hint="")
+    note = next(each for each in table.attrs["notes"] if "quotes: false" in each)
+    assert "1 rows" in note and "(lines 26)" in note
+    assert (
+        sum(rows(path, "utf-8-sig", hint="", quotes=False)["text"].str.count('"')) + (cell == '"unclosed') > 0
+    )
+
+
+def test_quotes_that_enclose_whole_fields_are_not_told(tmp_path):
+    text = lines(["a", "b"]) + '"a, ""b""",a\n"two\nlines" ,a\n5" x,a\n"","b" \n'
+    assert not [
+        each
+        for each in rows(saved(tmp_path / "a.csv", text), "utf-8-sig", hint="").attrs["notes"]
+        if "false" in each
+    ]
+
+
+@pytest.mark.parametrize("cell", ["C:\\new", "a\\b\\", "\\d+"])
+def test_a_stated_escape_leaves_what_it_does_not_escape(tmp_path, cell):
+    path = saved(tmp_path / "a.csv", lines(["a", "b"]) + f'"{cell} \\"x\\" \\\\ y",a\n')
+    assert f'{cell} "x" \\ y' in set(loaded(path, escape="\\")[0]["text"])
 
 
 def test_blanks_before_quotes_are_no_part_of_a_class(tmp_path):
@@ -180,6 +329,40 @@ def test_other_encodings_are_refused_with_the_likely_one_and_no_other(tmp_path):
     refused(saved(tmp_path / "b.csv", lines(["a", "b"]), "utf-16-le"), "utf-16-le")
     quoted = saved(tmp_path / "c.csv", lines(["\u201ca\u201d", "b"]), "cp1252")
     refused(quoted, "another encoding", encoding="latin-1")
+
+
+WRITTEN = {
+    "fr": ("à l'heure 0,réclamation\nle café est fermé,plainte\n", ["cp1252", "latin-1", "mac-roman"]),
+    "pl": ("żółta łódź nie działa,błąd\nproszę o pomoc,usługa\n", ["cp1250", "iso8859-2"]),
+    "el": ("δεν λειτουργεί η σύνδεση,πρόβλημα\nευχαριστώ,έπαινος\n", ["cp1253"]),
+    "tr": ("şifre değişmiyor ğ ı,öneri\nİstek çok geç,şikâyet\n", ["cp1254"]),
+    "ru": ("не работает вход,ошибка\nспасибо,благодарность\n", ["cp1251", "koi8-r"]),
+    "de": ("Gerät läuft nicht für,Störung\nschön,größer\n", ["cp1252", "mac-roman", "cp850"]),
+    "zh": ("账单退款故障,账单\n无法登录账户,登录\n", ["gb18030"]),
+}
+
+
+@pytest.mark.parametrize(
+    "language, encoding", [(language, each) for language in WRITTEN for each in WRITTEN[language][1]]
+)
+def test_a_refusal_shows_what_encodings_read_and_one_of_them_is_right(tmp_path, language, encoding):
+    text = WRITTEN[language][0]
+    path = saved(tmp_path / "a.csv", "text,label\n" + text * 12, encoding)
+    with pytest.raises(BadInput) as caught:
+        loaded(path)
+    odd = next(each for each in re.split(r"\W+", text) if not each.isascii())
+    names = re.findall(r"(\S+) reads '([^']*)'", str(caught.value))
+    right = [name for name, reading in names if odd in reading]
+    assert right and {*loaded(path, encoding=right[0])[1]} == {
+        line.split(",")[1] for line in text.strip().split("\n")
+    }
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "gb18030", "mac-roman"])
+@pytest.mark.parametrize("names", [["café", "büro"], ["投诉", "咨询"]])
+def test_another_encoding_that_is_stated_for_a_file_in_utf8_is_refused(tmp_path, encoding, names):
+    refused(saved(tmp_path / "a.csv", lines(names)), "is UTF-8", "leave the encoding out", encoding=encoding)
+    assert loaded(saved(tmp_path / "b.csv", lines(["a", "b"])), encoding=encoding)[1] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +396,58 @@ def test_files_that_are_no_text_say_how_to_save_them(tmp_path, name, how):
     refused(saved(tmp_path / name, "x"), how, "csv")
 
 
+@pytest.mark.parametrize("packing", sorted(set(PACKINGS) - {""}))
+def test_a_packed_file_that_is_far_larger_than_any_text_is_refused(tmp_path, packing, monkeypatch):
+    content = lines(["a", "b"]).encode()
+    for name, more in {"a.csv": 0, "b.csv": 2**20}.items():
+        (tmp_path / f"{name}{packing}").write_bytes(PACKINGS[packing](content + b" " * more))
+    monkeypatch.setattr(contents, "LARGE", 2**16)
+    assert len(loaded(tmp_path / f"a.csv{packing}")[0]) == 24
+    refused(tmp_path / f"b.csv{packing}", "unpacks to more than 200 times its size")
+
+
+def test_the_time_for_many_columns_grows_as_their_number(tmp_path):
+    names, start = [f"c{n}" for n in range(40_000)], time.process_time()
+    named_once(names, tmp_path)
+    path = saved(tmp_path / "a.jsonl", json.dumps(dict.fromkeys(names)).replace("}", ', "c39999": 1}'))
+    with pytest.raises(BadInput, match="'c39999' stands there twice"):
+        rows(path, "utf-8-sig", hint="")
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("start, kind", sorted(contents.FOREIGN.items()))
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])
+def test_a_file_that_is_no_text_is_named_whatever_its_name(tmp_path, start, kind, name):
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    refused(tmp_path / name, f"{name} is {kind}", "save its table as CSV")
+
+
+@pytest.mark.parametrize(
+    "head, says",
+    [
+        ("text\u200b,label", "'text\\u200b'"),
+        ("text,label\u00a0", "'label\u00a0'"),
+        ("t\u0435xt,label", "'t\\u0435xt'"),
+        ("Text,label", "'Text'"),
+    ],
+)
+def test_a_name_that_looks_like_a_missing_one_is_shown_so_that_one_sees_why(tmp_path, head, says):
+    path = saved(tmp_path / "a.csv", lines(["a", "b"]).replace("text,label", head, 1))
+    refused(path, "no column", says)
+    with pytest.raises(BadInput) as caught:
+        new_rows.read(path, {"text": "text", "pair": "label"}, encoding="utf-8", taken=(), options=2)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["only", "left_out"])
+def test_a_label_to_keep_or_leave_out_that_no_row_has_is_refused(tmp_path, key):
+    path = saved(tmp_path / "a.csv", lines(["billing", "crash", "c"]))
+    refused(path, f"{key} names biling, which no row has", **{key: ["biling", "c"]})
+    words = saved(tmp_path / "words.csv", "label,words\nbilling,x\ncrash,y\nc,z\n")
+    if key == "left_out":
+        assert len(data.load({**ROW, key: ["-"]}, {"all": path}, words=words)[1]) == 3
+
+
 # new rows are answered where they stand
 
 
@@ -234,6 +469,82 @@ def test_a_row_without_text_keeps_its_place_and_is_told(tmp_path, capsys, name, 
     table, examples = read(saved(tmp_path / name, text))
     assert list(table["text"]) == shown and list(examples.index) == [0, 2]
     assert "1 rows have an empty text and are not answered" in capsys.readouterr().err
+
+
+ENDS = {"LF": "\n", "CR": "\r", "CRLF": "\r\n", "CRCRLF": "\r\r\n"}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl"])
+def test_lines_end_as_any_system_ends_them(tmp_path, name, end):
+    head = ["text"] if name in ("a.csv", "a.tsv") else []
+    texts = ["one", "two", "three"]
+    cells = [json.dumps({"text": text}) for text in texts] if name == "a.jsonl" else texts
+    for last in ("", end):
+        assert read(saved(tmp_path / name, end.join([*head, *cells]) + last))[1]["text"].tolist() == texts
+
+
+def test_lines_of_joined_files_may_end_in_several_ways(tmp_path):
+    assert len(read(saved(tmp_path / "a.txt", "one\rtwo\nthree\r\nfour"))[0]) == 4
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_words_a_line_may_end_as_any_system_ends_them(tmp_path, end):
+    text = end.join(["\ufeffAnn B-PER", "left O", "", "\ufeffBob B-PER", ""])
+    table = load_tags({"train": saved(tmp_path / "a.txt", text)}, {})
+    assert table["words"].tolist() == [["Ann", "left"], ["Bob"]]
+
+
+ODD = {
+    "a list": ("a.jsonl", ['{"text": "a"}', '{"text": ["b"]}', '{"text": "c"}']),
+    "an object": ("a.jsonl", ['{"text": "a"}', '{"text": {"b": 1}}', '{"text": "c"}']),
+    "no JSON": ("a.jsonl", ['{"text": "a"}', '{"text": "b', '{"text": "c"}']),
+    "half a character": ("a.jsonl", ['{"text": "a"}', '{"text": "\\ud800"}', '{"text": "c"}']),
+    "no object": ("a.jsonl", ['{"text": "a"}', "[1]", '{"text": "c"}']),
+    "a key twice": ("a.jsonl", ['{"text": "a"}', '{"text": "b", "text": "b"}', '{"text": "c"}']),
+    "too few fields": ("a.csv", ["text,n", "a,1", "b", "c,3"]),
+    "too many fields": ("a.csv", ["text,n", "a,1", "b,2,3", "c,3"]),
+}
+
+
+@pytest.mark.parametrize("name, written", ODD.values(), ids=ODD)
+def test_a_row_that_cannot_be_read_is_told_and_the_others_are_answered(tmp_path, capsys, name, written):
+    table, examples = read(saved(tmp_path / name, "\n".join(written)))
+    line = 2 if name == "a.jsonl" else 3
+    told = capsys.readouterr().err
+    assert len(table) == 3 and list(examples.index) == [0, 2] and list(examples["text"]) == ["a", "c"]
+    assert f"1 rows have an empty text and are not answered (a.{name[2:]}:{line})" in told
+    assert len(told.splitlines()) == 2
+
+
+def test_a_repeated_header_moves_no_row_and_is_told(tmp_path, capsys):
+    assert len(read(saved(tmp_path / "a.csv", "id,text\n1,a\nid,text\n2,b\n"))[0]) == 3
+    assert "1 rows are the header itself (lines 3)" in capsys.readouterr().err
+
+
+def test_a_separator_that_was_found_is_told_of_new_rows_too(tmp_path, capsys):
+    assert len(read(saved(tmp_path / "a.csv", "id;text\n1;a\n2;b\n"))[0]) == 2
+    assert "separated by ';'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", [None, "x", ["a", 1], {"a": 1}])
+def test_a_row_without_options_is_told_and_the_others_are_answered(tmp_path, capsys, cell):
+    values = [{"text": "a", "choices": each} for each in (["x", "y"], cell, ["y", "z"])]
+    path = saved(tmp_path / "a.jsonl", "\n".join(map(json.dumps, values)))
+    columns = {"text": "text", "choices": "choices"}
+    table, examples = new_rows.read(path, columns, encoding="utf-8-sig", taken=(), options=2)
+    assert len(table) == 3 and list(examples.index) == [0, 2] and "a.jsonl:2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["a", ""], ["a", 1], [], None])
+def test_words_that_are_none_are_told_and_the_others_are_tagged(tmp_path, capsys, words):
+    values = [{"text": each} for each in (["a", "b"], words, ["c"])]
+    path = saved(tmp_path / "a.jsonl", "\n".join(map(json.dumps, values)))
+    table, examples = new_rows.read(
+        path, {"text": "text"}, encoding="utf-8-sig", taken=(), options=2, unit="token"
+    )
+    assert len(table) == 3 and list(examples.index) == [0, 2] and "a.jsonl:2" in capsys.readouterr().err
+    assert list(examples["words"]) == [["a", "b"], ["c"]]
 
 
 def test_a_file_without_any_text_is_refused(tmp_path):
@@ -279,3 +590,22 @@ def test_a_table_comes_back_from_every_format_as_it_was_or_is_refused(
     table = rows(path, "utf-8-sig", hint="")
     assert table["text"].tolist() == frame["text"].tolist()
     assert table["label"].tolist() == frame["label"].tolist()
+
+
+@pytest.mark.parametrize("key", ["text", "pair"])
+def test_the_column_of_labels_is_not_read_as_text(tmp_path, key):
+    file = saved(tmp_path / "a.csv", lines(["crash", "urgent"]))
+    refused(file, f"column of labels as what is read too ({key}: label)", columns={key: "label"})
+
+
+@pytest.mark.parametrize("other", [1, 0, 1.0])
+def test_numbers_and_booleans_as_labels_are_refused(tmp_path, other):
+    labels = [True, other, False] * 12
+    rows = [json.dumps({"text": f"text {n}", "label": label}) for n, label in enumerate(labels)]
+    refused(saved(tmp_path / "a.jsonl", "\n".join(rows)), "'label' holds booleans and the numbers 0 or 1")
+
+
+@pytest.mark.parametrize("label", ["a{n}", "a{places}", "a{0}"])
+def test_a_label_with_braces_is_shown_as_it_is(tmp_path, label):
+    file = saved(tmp_path / "a.csv", lines([label] * 2 + [label.upper()]))
+    refused(file, "'mine': 12 rows have a label", f"'{label}'", "(a.csv:4, ")

@@ -10,6 +10,7 @@ from tailprompt.data import folders, listings, pictures
 from tailprompt.decode import decode
 from tailprompt.errors import BadInput
 
+COUNTS = {"cat": 2, "dog": 6}
 ROW = {"name": "mine", "loader": "image_folder", "side": 8}
 
 
@@ -32,7 +33,10 @@ def decoded(tmp_path, root, **row):
     return np.load(tmp_path / "out.npy"), about
 
 
-@pytest.mark.parametrize("names", [("seg_train", "seg_test"), ("train_images", "val_images", "test_images")])
+@pytest.mark.parametrize(
+    "names",
+    [("seg_train", "seg_test"), ("train_images", "val_images", "test_images"), ("TrainData", "TESTData")],
+)
 def test_folders_that_look_like_splits_are_refused(tmp_path, names):
     for name in names:
         classes_of(tmp_path / name)
@@ -40,9 +44,72 @@ def test_folders_that_look_like_splits_are_refused(tmp_path, names):
         listings.image_folder({}, ROW, tmp_path)
 
 
-def test_classes_whose_names_have_such_words_are_classes(tmp_path):
-    classes_of(tmp_path, ("train station", "test tube"))
-    assert set(listings.image_folder({}, ROW, tmp_path).table["label"]) == {"train station", "test tube"}
+@pytest.mark.parametrize("names", [("trainA", "trainB", "testA", "testB"), ("train_images", "test_images")])
+def test_flat_folders_that_repeat_in_several_splits_are_refused(tmp_path, names):
+    classes_of(tmp_path, names)
+    with pytest.raises(BadInput, match="look like splits.*name them train, val and test"):
+        listings.image_folder({}, ROW, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "names", [("train station", "train station 2", "test tube"), ("train", "car"), ("trainer", "tester")]
+)
+def test_classes_whose_names_have_such_words_are_classes(tmp_path, names):
+    classes_of(tmp_path, names)
+    assert set(listings.image_folder({}, ROW, tmp_path).table["label"]) == set(names)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("trainset", "testset"), ("train", "eval"), ("fold1", "fold2"), ("imagesTr", "imagesTs"),
+     ("entrenamiento", "prueba")],
+)  # fmt: skip
+def test_the_same_folders_in_several_are_refused_unless_the_number_of_classes_is_stated(tmp_path, names):
+    for name in names:
+        classes_of(tmp_path / name, ("cat", "dog", f"only in {name}"))
+    with pytest.raises(BadInput, match="cat, dog are in each of .*train, val and test, or state classes: 2"):
+        listings.image_folder({}, ROW, tmp_path)
+    stated = listings.image_folder({}, {**ROW, "classes": 2}, tmp_path)
+    assert set(stated.table["label"]) == set(names)
+
+
+def test_splits_in_each_class_are_refused(tmp_path):
+    for name in ("cat", "dog"):
+        classes_of(tmp_path / name, ("train", "test"))
+    with pytest.raises(BadInput, match="test, train are in each of cat, dog.*put the folders") as caught:
+        listings.image_folder({}, ROW, tmp_path)
+    assert "state" not in str(caught.value)
+
+
+def test_folders_in_a_class_are_part_of_it_where_few_are_in_another(tmp_path):
+    for split in ("train", "test"):
+        classes_of(tmp_path / split / "cat", ("images",))
+        classes_of(tmp_path / split / "dog", ("images", "spring", "summer"))
+    found = listings.image_folder({}, ROW, tmp_path).table.groupby(["split", "label"]).size()
+    assert found.to_dict() == {(split, name): n for split in ("train", "test") for name, n in COUNTS.items()}
+    classes_of(tmp_path / "test" / "cat", ("spring", "summer"))
+    with pytest.raises(BadInput, match="test: the folders images, spring, summer are in each of cat, dog"):
+        listings.image_folder({}, ROW, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["thumbs", "_thumbs", "thumb", "Previews", "preview", "cache", "Thumbnails"])
+def test_small_copies_below_a_class_are_skipped_and_counted(tmp_path, name):
+    classes_of(tmp_path)
+    picture(tmp_path / "cat" / name / "0.png")
+    listing = listings.image_folder({}, ROW, tmp_path)
+    assert len(listing.table) == 4 and listing.skipped == {name: 1}
+
+
+def test_a_class_may_be_called_thumb(tmp_path):
+    classes_of(tmp_path, ("thumb", "index finger"))
+    assert set(listings.image_folder({}, ROW, tmp_path).table["label"]) == {"thumb", "index finger"}
+
+
+@pytest.mark.parametrize("to", ["..", "../..", "."])
+def test_a_link_back_brings_no_images_of_other_classes(tmp_path, to):
+    classes_of(tmp_path / "mine")
+    (tmp_path / "mine" / "cat" / "loop").symlink_to(to)
+    assert listings.image_folder({}, ROW, tmp_path / "mine").table["label"].value_counts()["cat"] == 2
 
 
 @pytest.mark.parametrize("name", ["@eaDir", "#recycle", "lost+found", "__MACOSX", "$RECYCLE.BIN"])
@@ -100,8 +167,10 @@ def test_bits_that_all_images_leave_unused_are_refused_and_scaled_where_stated(t
     assert (decoded(tmp_path, tmp_path / "own", bits=16)[0] == 15).all()
 
 
-def test_a_fourth_band_that_is_no_transparency_is_named_and_may_be_left_out(tmp_path):
+@pytest.mark.parametrize("last", [90, 0])
+def test_a_fourth_band_that_is_no_transparency_is_named_and_may_be_left_out(tmp_path, last):
     pixels = np.full((8, 8, 4), 90, np.uint8)
+    pixels[..., 3] = last
     for name in ("cat", "dog"):
         picture(tmp_path / "own" / name / "0.tif", pixels)
     with pytest.raises(BadInput, match="transparency: false"):
@@ -110,9 +179,33 @@ def test_a_fourth_band_that_is_no_transparency_is_named_and_may_be_left_out(tmp_
     assert (found == 90).all() and about["converted"] == {"RGBA without its last band": 2}
 
 
-def test_lists_take_tabs_and_paths_of_windows(tmp_path):
+@pytest.mark.parametrize("most", [65535, 4095])
+def test_a_portable_graymap_of_16_bits_is_one_of_16_bits(tmp_path, most):
+    values = np.linspace(0, most, 64).astype(">u2")
+    for name in ("cat", "dog"):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        (tmp_path / "own" / name / "0.pgm").write_bytes(b"P5\n8 8\n%d\n" % most + values.tobytes())
+    found, about = decoded(tmp_path, tmp_path / "own")
+    assert np.abs(found[0, ..., 0].ravel() - np.linspace(0, 255, 64)).max() < 1.1
+    assert about["converted"] == {"I;16": 2}
+
+
+@pytest.mark.parametrize("ending", ["gif", "tif", "png", "webp"])
+def test_images_of_which_the_first_of_several_is_taken_are_told(tmp_path, ending):
+    for name in ("cat", "dog"):
+        file = tmp_path / "own" / name / f"0.{ending}"
+        file.parent.mkdir(parents=True)
+        first, second = (Image.new("RGB", (8, 8), (value, 9, 9)) for value in (200, 20))
+        first.save(file, save_all=True, append_images=[second])
+    found, about = decoded(tmp_path, tmp_path / "own")
+    assert (found[..., 0] > 150).all()
+    assert [mode.endswith("(first of several)") for mode in about["converted"]] == [True]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_lists_take_tabs_and_paths_of_windows(tmp_path, end):
     lines = ["cat\\0.png\tbig cat", "dog/0.png\tdog"]
-    (tmp_path / "all.txt").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "all.txt").write_bytes(end.join(lines).encode())
     table = listings.image_lists({"all": tmp_path / "all.txt"}, ROW, tmp_path).table
     assert list(table["id"]) == ["cat/0.png", "dog/0.png"] and list(table["label"]) == ["big cat", "dog"]
 

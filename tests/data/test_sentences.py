@@ -127,6 +127,53 @@ def test_words_of_a_text_are_runs_of_letters_and_single_marks():
     )
 
 
+@pytest.mark.parametrize(
+    "text", ["हिन्दी में", "مُحَمَّدٌ ذهب", "cafe\u0301 büro", "می\u200cخواهم بروم", "❤\ufe0f ok"]
+)
+def test_marks_belong_to_the_letter_before_them(text):
+    assert split_words(text)[0] == text.split()
+
+
+LONG = "We met Ann0 in Rome and then we all went home again soon after".split()
+ANN = {"start": 7, "end": 11, "type": "PER"}
+
+
+def first_row(tmp_path, value, **row):
+    """The words and tags of one sentence, for each split."""
+    texts = {name: lines(value) for name in THREE}
+    return loaded(written(tmp_path, texts, "jsonl"), **row)["train"][0][1]
+
+
+@pytest.mark.parametrize("more", [{}, {"tags": ["O", "O", "B-PER", *["O"] * 11]}], ids=["alone", "tags"])
+@pytest.mark.parametrize("own", [{}, {"text": "Ann0"}], ids=["bare", "named"])
+def test_entities_beside_words_and_text_count_either_and_are_refused_where_both_fit(tmp_path, more, own):
+    value = {"text": "  ".join(LONG[:3]) + " " + " ".join(LONG[3:]), "tokens": LONG, **more}
+    there = value["text"].index("Ann0")
+    value["entities"] = [{**ANN, "start": there, "end": there + 4, **own}]
+    if own or more:
+        assert first_row(tmp_path, value).split().index("B-PER") == 2
+    else:
+        texts = {name: lines(value) for name in THREE}
+        refused(written(tmp_path, texts, "jsonl"), "train.jsonl:1 has entities that may count words or char")
+    words = {**value, "entities": [{**ANN, "start": 2, "end": 3, **own}]}
+    assert first_row(tmp_path, words).split().index("B-PER") == 2
+
+
+def test_a_row_may_say_that_entities_count_words(tmp_path):
+    value = {"text": " ".join(LONG), "tokens": LONG, "entities": [ANN]}
+    found = first_row(tmp_path, value, columns={"words": "tokens"})
+    assert found.split()[7:11] == ["B-PER", *["I-PER"] * 3]
+
+
+@pytest.mark.parametrize(
+    "value, end", [({"text": "Ann left Bob0"}, 3), ({"words": ["Ann", "left"]}, 1)], ids=["text", "words"]
+)
+def test_an_entity_whose_own_text_is_elsewhere_is_refused(tmp_path, value, end):
+    value = {**value, "entities": [{**ANN, "start": 0, "end": end, "text": "Bob"}]}
+    paths = written(tmp_path, {name: lines(value) for name in THREE}, "jsonl")
+    refused(paths, "train.jsonl:1", "has the text 'Bob'", "those of 'Ann'")
+
+
 def many(n=40):
     """Sentences of which a quarter have a rare type too."""
     rows = [
@@ -192,6 +239,16 @@ def test_malformed_columns_are_refused_with_file_and_line(tmp_path, train, words
     refused(written(tmp_path, THREE | {"train": train}), *words)
 
 
+def test_words_and_tags_are_two_columns(tmp_path):
+    refused(written(tmp_path, THREE), "names 2 for words and for tags", columns={"words": 2, "tags": 2})
+
+
+@pytest.mark.parametrize("number", [0, -1, "2", True])
+@pytest.mark.parametrize("key", ["words", "tags"])
+def test_columns_are_numbered_from_1(tmp_path, key, number):
+    refused(written(tmp_path, THREE), "are numbers from 1", columns={key: number})
+
+
 @pytest.mark.parametrize(
     "value, words",
     [
@@ -203,6 +260,9 @@ def test_malformed_columns_are_refused_with_file_and_line(tmp_path, train, words
         ({"text": "Anna", "entities": [{"start": 0, "end": 3, "type": "PER"}]}, ["characters 0-3"]),
         ({"words": ["a"], "entities": [{"start": 0, "end": 2, "type": "PER"}]}, ["0-2 'PER' overlaps"]),
         ({"sentence": "a"}, ["neither", "it has sentence"]),
+        ({"words": ["a", ""], "tags": ["O", "O"]}, ["has an empty word"]),
+        ({"words": ["a", " "], "tags": ["O", "O"]}, ["has an empty word"]),
+        ({"words": ["a", "\u200b"], "tags": ["O", "O"]}, ["has an empty word"]),
     ],
 )
 def test_malformed_json_is_refused_with_file_and_line(tmp_path, value, words):
@@ -273,6 +333,23 @@ def test_predicted_tags_are_as_many_as_the_words(tmp_path, guess):
 def test_an_empty_file_of_sentences_is_refused_and_not_made_of_train(tmp_path, split, loader, ending):
     texts = {"txt": ROLES, "conll": THREE, "jsonl": dict.fromkeys(THREE, many(4))}[ending] | {split: "\n"}
     refused(written(tmp_path, texts, ending), f"{split}.{ending} has no sentences", loader=loader)
+
+
+@pytest.mark.parametrize("loose", ["train", "dev", "test", "all"])
+def test_a_file_that_lost_its_empty_lines_is_refused(tmp_path, loose):
+    long = "Ann B-PER\nleft O\n" * 300
+    paths = written(tmp_path, THREE | {loose: long})
+    paths = {"all": paths["all"]} if loose == "all" else paths
+    refused(paths, f"{loose}.conll has one sentence of 600 words; in columns an empty line ends each")
+
+
+def test_one_sentence_is_not_a_file_to_split(tmp_path):
+    refused({"all": written(tmp_path, THREE)["dev"]}, "dev.conll has one sentence of 1 words")
+
+
+def test_a_lone_sentence_without_an_entity_is_called_so(tmp_path):
+    (tmp_path / "a.conll").write_text("Ann B-PER\n\n" * 20 + "left O\n", "utf-8")
+    refused({"all": tmp_path / "a.conll"}, "1 classes have one example (no entity)")
 
 
 def test_types_that_train_lacks_may_be_allowed(tmp_path):

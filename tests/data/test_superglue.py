@@ -234,6 +234,12 @@ def test_answers_that_are_not_in_their_place_and_files_of_another_form_are_refus
         ("answer", "text", " ", "answers > text must be a text that is not blank"),
         ("asked", "is_impossible", "false", "question q1: is_impossible must be true or false"),
         ("asked", "is_impossible", None, "is_impossible must be true or false"),
+        (
+            "asked",
+            "is_impossible",
+            True,
+            "question q1: is_impossible is true, and there are answers",
+        ),
         ("asked", "id", None, "question of article 1 with id None: id must be a text that is not blank"),
         ("asked", "id", " ", "id must be a text that is not blank, or a whole number"),
         ("asked", "question", None, "question q1: question must be a text"),
@@ -253,6 +259,18 @@ def test_squad_values_of_another_kind_are_refused_with_their_question_and_key(
     {"answer": answer, "asked": asked, "paragraph": paragraph, "article": article}[where][key] = value
     (tmp_path / "a.json").write_text(json.dumps({"data": [article]}), "utf-8")
     refused({"train": tmp_path / "a.json"}, "a.json", words, loader="squad", unanswerable=True)
+
+
+def test_articles_with_empty_titles_are_apart(tmp_path):
+    path = squad(tmp_path / "a.json", *articles())
+    found = json.loads(path.read_text("utf-8"))
+    for article in found["data"]:
+        article["title"] = ""
+    path.write_text(json.dumps(found), "utf-8")
+    table, _ = data.load(
+        {"name": "x", "language": "en", "loader": "squad", "unanswerable": True}, {"all": path}
+    )
+    assert set(table["split"]) == {"train", "dev", "test"}
 
 
 def test_a_squad_file_without_articles_is_refused(tmp_path):
@@ -294,7 +312,7 @@ def test_what_stays_together_is_in_one_split_and_shares_are_near():
 
 def test_too_few_to_stay_together_are_refused():
     table = pd.DataFrame({"split": "train", "together": ["a", "b"] * 4, "id": range(8)})
-    with pytest.raises(BadInput, match="train has 2 that stay together .* too few to make dev and test"):
+    with pytest.raises(BadInput, match="2 groups of rows that stay together, too few to make dev and test"):
         splits.together(table, "mine", by="together", shares={"dev": 0.1, "test": 0.2}, seed=0)
 
 

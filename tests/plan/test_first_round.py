@@ -1,5 +1,6 @@
 """The configuration of a first round: the keys of config/mine.yaml, never written over in silence."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from tailprompt.data.looked import Looked, look
+from tailprompt.errors import BadInput
 from tailprompt.plan import first_round
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.config import load
@@ -42,9 +44,30 @@ def test_tuned_methods_keep_their_weights_for_predict(tmp_path):
 
 def test_a_configuration_that_is_there_is_used_as_it_is(tmp_path):
     looked, file = tickets(tmp_path), tmp_path / "c.yaml"
-    file.write_text("mine")
-    assert "used as it is" in first_round.settle(looked, file, anew=False) and file.read_text() == "mine"
-    assert "written anew" in first_round.settle(looked, file, anew=True) and file.read_text() != "mine"
+    for content in ("scale: mine", f"datasets: {{other: {{path: '{looked.path}'}}}}"):
+        file.write_text(content)
+        assert "used as it is" in first_round.settle(looked, file, anew=False)
+        assert file.read_text() == content
+        assert "written anew" in first_round.settle(looked, file, anew=True) and file.read_text() != content
+    assert "used as it is" in first_round.settle(looked, file, anew=False, asked={"text": "it's"})
+
+
+@pytest.mark.parametrize(
+    "path, asked, words",
+    [
+        ("b/My Tickets (2).csv", {}, "is of .*a.My Tickets .*, not of .*b.My"),
+        ("a/My Tickets (2).tsv", {}, "not of"),
+        ("a/My Tickets (2).csv", {"label": "kind"}, "column label as label, not kind"),
+        ("a/My Tickets (2).csv", {"text": "label"}, "column it's as text, not label"),
+    ],
+)
+def test_a_configuration_of_other_data_or_columns_is_never_taken_for_these(tmp_path, path, asked, words):
+    (tmp_path / "a").mkdir()
+    looked, file = tickets(tmp_path / "a"), tmp_path / "c.yaml"
+    first_round.settle(looked, file, anew=False)
+    other = replace(looked, path=tmp_path / path)
+    with pytest.raises(BadInput, match=words):
+        first_round.settle(other, file, anew=False, asked=asked)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "image"])

@@ -159,11 +159,11 @@ def spellings(table: pd.DataFrame, name: str) -> None:
 def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
     """Raise BadInput with `sentence`, its {n} the number and its {places} the places of the bad rows.
 
-    Not by str.format, because a label may contain braces.
+    Not by str.format, and the first {n} and last {places} alone, because a label may contain braces.
     """
     if bad.any():
-        places = table.loc[bad, PLACE if PLACE in table else "id"]
-        raise BadInput(sentence.replace("{n}", str(bad.sum())).replace("{places}", few(list(places))))
+        places = few(list(table.loc[bad, PLACE if PLACE in table else "id"]))
+        raise BadInput(places.join(sentence.replace("{n}", str(bad.sum()), 1).rsplit("{places}", 1)))
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from tailprompt.data.contents import NOTES, PLACE, kind_of, noted
+from tailprompt.data.labels import seen, shown
 from tailprompt.data.readers import FORM, SEPARATORS, rows
 from tailprompt.errors import BadInput, few, known
 
@@ -17,7 +19,7 @@ GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
 SET = "set"  # which of joined sets a row is of
 TOGETHER = "together"  # what keeps rows in one split, where splits are made; it is not written
 LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
-PLAIN = str, bool, int, float
+PLAIN = str, bool, int, float, Decimal
 HOLDERS = list, dict, tuple, set, np.ndarray
 ONE = "this is multi-label; a row has one class, so keep one label, or write a row for each"
 ENCODING = "state its encoding in the data set's row (encoding: gb18030, ...)"
@@ -42,9 +44,10 @@ def load_table(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         given = rows(path, row.get("encoding", "utf-8-sig"), hint=ENCODING, **form(row))
         told += given.attrs.pop(NOTES, [])
         part = renamed(given, columns, path)
-        if name == "all" and SPLIT not in columns:
-            used = [name for names in columns.values() for name in listed(names)]
-            unused_splits(given.drop(columns=used, errors="ignore"), path)
+        if SPLIT not in columns:
+            taken = {TEXT: TEXT, LABEL: LABEL, **columns}.values()
+            used = [name for names in taken if names for name in listed(names)]
+            unused_splits(given.drop(columns=[PLACE, *used], errors="ignore"), path, name)
         if name != "all":
             part[SPLIT] = name
         parts.append(part)
@@ -56,14 +59,31 @@ def form(row: dict) -> dict:
     return {key: row[key] for key in FORM if key in row}
 
 
-def unused_splits(table: pd.DataFrame, path: Path) -> None:
-    """Raise BadInput for a column of splits that is not used: the rows would be split anew, at random."""
-    for name in [name for name in table if split_word(name) == SPLIT]:
-        if table[name].map(split_word).isin(list(SPLITS)).any():
+def unused_splits(table: pd.DataFrame, path: Path, split: str) -> None:
+    """Raise BadInput for a column of splits that is not used, unless it says what the file's own split is.
+
+    split: that of the file, or `all`: the rows would be split anew, at random.
+    """
+    for name in [name for name in table if tells_split(name, table[name])]:
+        if split == "all":
             raise BadInput(
-                f"{path} has a column '{name}' that the row of the data set does not use; name it there in "
-                f"columns ({SPLIT}: {name}), or call it something else in the file to have new splits cut"
+                f"{path} has a column '{name}' that tells splits and that the row of the data set does not "
+                f"use; name it there in columns ({SPLIT}: {name}), or leave it out to have new splits cut"
             )
+        if others := {word for word in table[name].map(split_word) if SPLITS.get(word, split) != split}:
+            raise BadInput(
+                f"{path} is given as {split}, but its column '{name}' also says {known(others)}; leave out "
+                "the other rows or the column"
+            )
+
+
+def tells_split(name: str, cells: pd.Series) -> bool:
+    """Whether a column says which split rows are in: it is named so, or all its cells are splits, of two."""
+    if split_word(name) == SPLIT:
+        return any(split_word(cell) in SPLITS for cell in cells)
+    return (
+        all(split_word(cell) in SPLITS for cell in cells) and len({SPLITS[split_word(c)] for c in cells}) > 1
+    )
 
 
 def split_word(value) -> str:
@@ -75,9 +95,11 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     """The columns that `columns` maps to ours, as strings; text and label may be left to their own names."""
     columns = {TEXT: TEXT, LABEL: LABEL, **{key: name for key, name in columns.items() if name}}
     parts = [(key, name) for key, names in columns.items() for name in listed(names)]
+    if read := [f"{key}: {name}" for key, name in parts if key in (TEXT, PAIR) and name == columns[LABEL]]:
+        raise BadInput(f"{path}: columns names the column of labels as what is read too ({known(read)})")
     missing = [f"'{name}' (columns: {key})" for key, name in parts if name not in table]
     if missing:
-        have = known(set(table) - {PLACE})
+        have = names_of(table, [name for _, name in parts if name not in table])
         raise BadInput(f"{path} has no column {', '.join(missing)}; it has: {have}{advice(table, path)}")
     plain = {key: name for key, name in columns.items() if key != CHOICES and isinstance(name, str)}
     out = strings(table, plain, path)
@@ -85,6 +107,13 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
         cells = offered(table, columns[key], path)
         out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
     return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+
+
+def names_of(table: pd.DataFrame, missing: list[str]) -> str:
+    """The columns of a table for a message, quoted and escaped where they look like a missing one."""
+    alike = {seen(name): name for name in missing}
+    names = [str(name) for name in table if name != PLACE]
+    return known(shown(name, alike[seen(name)]) if seen(name) in alike else name for name in names)
 
 
 def advice(table: pd.DataFrame, path: Path) -> str:
@@ -133,9 +162,12 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
         if infer_dtype(cells, skipna=False) == "string":
             out[key] = cells.astype("str")
             continue
-        odd = ~cells.map(lambda cell: isinstance(cell, PLAIN) or cell is None or cell is pd.NA)
+        odd = ~cells.map(is_plain)
         if key == LABEL:
-            odd |= cells.map(lambda cell: isinstance(cell, float) and cell == cell and not cell.is_integer())
+            odd |= cells.map(
+                lambda cell: isinstance(cell, float | Decimal) and cell == cell and cell % 1 != 0
+            )
+            check_kinds(cells, name, path)
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
                 f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "
@@ -152,10 +184,25 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
     return out
 
 
+def check_kinds(cells: pd.Series, name: str, path: Path) -> None:
+    """Raise BadInput for labels of which some are booleans and some 0 or 1, which may be the same classes."""
+    both = {type(cell) is bool for cell in cells if isinstance(cell, int | float) and cell in (0, 1)}
+    if len(both) > 1:
+        raise BadInput(
+            f"{path}: the column '{name}' holds booleans and the numbers 0 or 1, which may be the same "
+            "classes; write each in one way"
+        )
+
+
+def is_plain(cell) -> bool:
+    """Whether a cell is text, a number, a boolean or null."""
+    return isinstance(cell, PLAIN) or cell is None or cell is pd.NA
+
+
 def as_text(value) -> str:
     """A cell as text: empty for null, without decimals for whole numbers (labels read as 1.0)."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | Decimal) and value % 1 == 0:
         value = int(value)
     return str(value)

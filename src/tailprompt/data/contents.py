@@ -1,9 +1,9 @@
 """What a file holds: its bytes, unpacked as their first ones say, and its text in an encoding that fits.
 
 A byte-order mark settles the encoding. No other is taken by guess: a wrong guess among encodings of one byte
-a character reads every file, and reads it wrong. So charset-normalizer's guess is named in the refusal, to be
-stated. It is there with requests. Of 22 short files in ten encodings it named one that reads 20 right, all
-but KOI8-R, which chardet knows.
+a character reads every file, and reads it wrong. So charset-normalizer's guess, which is there with requests,
+is named in the refusal with what it reads, beside what other common encodings read, to be stated. Of 13 short
+files in seven languages the guess alone read six right, and one of those named is right for all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import lzma
 import re
 import zlib
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from unicodedata import category
 
 import pandas as pd
 import pyarrow as pa
@@ -26,8 +28,13 @@ from tailprompt.errors import BadInput
 
 PLACE = "file:line"  # the column with the place of each row
 NOTES = "notes"  # what a table's `attrs` say of how it was read
+LARGE, TIMES = 2**28, 200  # bytes that any packed file may hold, and how often its own size
 SAMPLE = 2**16  # bytes by which an encoding is guessed
+SHOWN = 30  # characters by which a person sees whether an encoding is right
+COMMON = "cp1252 cp1250 iso8859-2 cp1251 cp1253 cp1254 cp1256 koi8-r mac-roman cp850".split()
+COMMON += ["gb18030", "big5", "shift-jis", "euc-kr"]
 CONTROL = re.compile("[\x80-\x84\x86-\x9f]")  # Latin-1's control characters, of which no text has one
+LINE_END = re.compile("\r\n|\r|\n")
 NUL = "\0"
 
 
@@ -47,9 +54,17 @@ def kind_of(path: Path) -> str:
 
 
 def plain(path: Path) -> bytes:
-    """The bytes of a file, unpacked."""
+    """The bytes of a file, unpacked; raises BadInput for far more of them than any text gives."""
+    most, held = max(LARGE, TIMES * path.stat().st_size), io.BytesIO()
     with opened(path) as file:
-        return file.read()
+        while part := file.read(2**24):
+            held.write(part)
+            if held.tell() > most:
+                raise BadInput(
+                    f"{path} unpacks to more than {TIMES} times its size, as no text does; if that is meant, "
+                    "unpack it first"
+                )
+    return held.getvalue()
 
 
 @contextmanager
@@ -78,9 +93,11 @@ def decoded(path: Path, encoding: str = "utf-8-sig") -> str:
 
 def text_of(data: bytes, path: Path, encoding: str) -> str:
     """The text of a file's bytes, without its byte-order mark."""
+    if kind := next((kind for start, kind in FOREIGN.items() if data.startswith(start)), None):
+        raise BadInput(f"{path} is {kind}, whatever its name; save its table as CSV (UTF-8)")
     encoding = marked(data) or encoding
     try:
-        text = data.decode(encoding).removeprefix("\ufeff")
+        text = single(data.decode(encoding).lstrip("\ufeff"))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         wanted = encoding.removesuffix("-sig").upper()
@@ -104,11 +121,36 @@ def check_text(text: str, data: bytes, path: Path, encoding: str) -> None:
         raise WrongEncoding(
             f"{path} has a zero for each second character; save it as UTF-8 (it looks like {likely})"
         )
+    if not encoding.lower().startswith("utf") and not data.isascii() and is_utf8(data):
+        raise BadInput(f"{path} is UTF-8, and is to be read as {encoding}; leave the encoding out")
     if CONTROL.search(text) and codecs.lookup(encoding).name in ("iso8859-1", "iso8859-15"):
         raise WrongEncoding(
             f"{path} has control characters where it is read as {encoding}, so it is in another encoding"
             f"{guess(data)}"
         )
+
+
+def single(text: str) -> str:
+    """A text without the second carriage return of each line end, as programs on Windows may write it."""
+    doubled = text.count("\r\r\n")
+    return text.replace("\r\r\n", "\r\n") if doubled and doubled == text.count("\n") else text
+
+
+def lines_in(text: str) -> list[str]:
+    """The lines of a text, whichever system ended them, without byte-order marks, as joined files have them.
+
+    Not splitlines(), which would also cut at Unicode's line separators. What ends the last line begins none.
+    """
+    lines = [line.lstrip("\ufeff") for line in LINE_END.split(text)]
+    return lines if lines[-1] else lines[:-1]
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8, as those of another encoding hardly ever are by chance."""
+    try:
+        return bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def marked(data: bytes) -> str | None:
@@ -117,12 +159,34 @@ def marked(data: bytes) -> str | None:
 
 
 def guess(data: bytes) -> str:
-    """A clause with the encoding that a file may have, or an empty string."""
+    """A clause with the encoding that a file may have, or an empty string.
+
+    Encodings of one byte a character all read it: the clause has how the common ones do, for a person to see.
+    """
     from charset_normalizer import from_bytes  # slow to import
 
     wrong = next((at for at in range(0, len(data), SAMPLE) if not data[at : at + SAMPLE].isascii()), 0)
-    best = from_bytes(data[max(0, wrong - SAMPLE) : wrong + SAMPLE]).best()
-    return f" (it looks like {best.encoding.replace('_', '-')})" if best else ""
+    near = data[max(0, wrong - SAMPLE) : wrong + SAMPLE]
+    best = from_bytes(near).best()
+    if not best:
+        return ""
+    names: dict[str, str] = {}  # what is read -> the first encoding that reads it
+    for name in [best.encoding, *(COMMON if len(str(best)) == len(near) else ())]:
+        if read := first_words(near, name):
+            names.setdefault(read, name.replace("_", "-"))
+    readings = ", ".join(f"{name} reads '{read}'" for read, name in names.items())
+    return f" (it looks like {best.encoding.replace('_', '-')}{readings and f'; {readings}'})"
+
+
+def first_words(data: bytes, encoding: str) -> str | None:
+    """The first words with other letters than ASCII's, in an encoding; None where it does not fit."""
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(data)  # the last character may be cut
+    except UnicodeDecodeError:
+        return None
+    words = [*dict.fromkeys(re.findall("[^\\W\\d_]*[^\0-\x7f]+[^\\W\\d_]*", text))]
+    drawn = {category(character) for character in "".join(words)} & {"So", "Sm", "Cf", "Co"}
+    return None if drawn or CONTROL.search(text) else " ".join(words)[:SHOWN]
 
 
 def noted(table: pd.DataFrame, told: Iterable[str]) -> pd.DataFrame:
@@ -141,6 +205,12 @@ MARKS = {  # in this order: a mark of UTF-32 begins as one of UTF-16
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
+}
+FOREIGN = {
+    b"PK\x03\x04": "a zip file or a sheet of Excel (.xlsx)",
+    b"\xd0\xcf\x11\xe0": "a sheet of Excel (.xls)",
+    b"PAR1": "a Parquet file",
+    b"%PDF-": "a PDF",
 }
 PACKED = {
     ".gz": (b"\x1f\x8b", gzip.open),

@@ -89,7 +89,7 @@ def found(
     row: dict, *, data_dir: Path | None, raw: Path, lock: Path
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Local paths of a row's files and the digests of their (decompressed) content, by file name."""
-    paths, digests = {}, {}
+    paths, digests, by_key = {}, {}, {}
     for key, entry in stated(row).items():
         path = located(row, entry, data_dir) or downloaded(row, entry, raw, lock)
         # for an archive, the lock has the digest of the archive, not of the file in it
@@ -99,8 +99,19 @@ def found(
             raise BadInput(
                 f"{path}: SHA-256 is {digest}, expected {expected}; it is another version or damaged"
             )
-        paths[key], digests[file_name(entry)] = path, digest
+        paths[key], digests[file_name(entry)], by_key[key] = path, digest, digest
+    check_apart(row, paths, by_key)
     return paths, digests
+
+
+def check_apart(row: dict, paths: dict[str, Path], digests: dict[str, str]) -> None:
+    """Raise BadInput where the file of another split holds what that of train does. Dev may be test."""
+    for key in digests.keys() - {"train"}:
+        if digests[key] == digests.get("train"):
+            raise BadInput(
+                f"'{row['name']}': {paths['train']} (train) and {paths[key]} ({key}) hold the same; name "
+                f"another file for {key}, or leave it out to have {key} cut from train"
+            )
 
 
 def content_digest(path: Path) -> str:
@@ -119,6 +130,8 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
     for place in around:
         if place.is_file():
             return place
+        if place.is_dir():
+            raise BadInput(f"'{row['name']}': {place} is a folder; name one file, which has all rows in it")
     raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, around))}" + advice(row, entry))
 
 

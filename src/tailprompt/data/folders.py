@@ -13,26 +13,63 @@ from tailprompt.data.columns import SPLITS
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.errors import BadInput, few, known
 
-ASIDE = {"#recycle", "$recycle.bin", "lost+found", "__macosx", "system volume information", "thumbnails"}
+ASIDE = {"#recycle", "$recycle.bin", "lost+found", "__macosx", "system volume information"}
+ASIDE |= {"thumbnails", "thumbs", "_thumbs", "previews", "cache", "_cache"}
+BELOW = {"thumbnail", "thumb", "_thumb", "preview"}  # aside in a class, which itself may be called so
+BREAK = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # as in seg_train, TrainData
 
 
 def check_splits(root: Path) -> None:
     """Raise BadInput for folders that look like splits and have other names: they would be classes."""
     likely = {folder.name: split_in(folder.name) for folder in folders(root)}
-    likely = {name: split for name, split in likely.items() if split and folders(root / name)}
-    inside = [{below.name for below in folders(root / name)} for name in likely]
-    plain = all(name.lower() in SPLITS for name in likely)
-    if not plain and len({*likely.values()}) > 1 and not any(own_images(root / name) for name in likely):
-        same = f", with the same {len(inside[0])} folders in each" if inside.count(inside[0]) > 1 else ""
+    likely = {name: split for name, split in likely.items() if split}
+    if all(name.lower() in SPLITS for name in likely) or len({*likely.values()}) == 1:
+        return
+    flat = {(split, rest_of(name)) for name, split in likely.items() if own_images(root / name)}
+    repeat = len({rest for _, rest in flat}) < len(flat)  # as A of trainA and testA
+    if repeat or not flat and all(folders(root / name) for name in likely):
         raise BadInput(
-            f"{root}: {known(likely)} look like splits{same}; name them train, val and test, with the "
-            "folders of classes just below"
+            f"{root}: {known(likely)} look like splits; name them train, val and test, with the folders of "
+            "classes just below"
         )
 
 
+def check_same(root: Path, classes: int | None) -> None:
+    """Raise BadInput where most folders below those of a root are in several: either may be the classes.
+
+    classes: how many there are, if that is stated.
+    """
+    inside = {
+        folder.name: {below.name for below in folders(folder) if images(below)}
+        for folder in folders(root)
+        if not own_images(folder)
+    }
+    often = Counter(name for names in inside.values() for name in names)
+    shared = sorted(name for name, number in often.items() if number > 1)
+    if len(shared) < 2 or 2 * len(shared) < len(often) or classes == len(folders(root)):
+        return
+    above = [name for name, names in inside.items() if not names.isdisjoint(shared)]
+    splits = all(split_in(name) for name in shared)
+    raise BadInput(
+        f"{root}: the folders {few(shared)} are in each of {few(above)}, so that either may be the classes; "
+        "put the folders of classes in train, val and test"
+        + ("" if splits else f", or state classes: {len(folders(root))} in its row for {few(above)}")
+    )
+
+
 def split_in(name: str) -> str | None:
-    """The split that a word of a folder's name is, as of seg_train."""
-    return next((SPLITS[word] for word in re.split(r"[\W_\d]+", name.lower()) if word in SPLITS), None)
+    """The split that a word of a folder's name is, as of seg_train and trainA."""
+    return next((SPLITS[word] for word in words_of(name) if word in SPLITS), None)
+
+
+def rest_of(name: str) -> str:
+    """A folder's name without words that are splits."""
+    return " ".join(word for word in words_of(name) if word not in SPLITS)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, in small letters."""
+    return [word.lower() for word in BREAK.split(name)]
 
 
 def own_images(folder: Path) -> bool:
@@ -52,12 +89,16 @@ def skipped(root: Path, taken: Iterable[Path]) -> dict[str, int]:
 
 def aside_of(file: Path, root: Path) -> str | None:
     """The folder on the way to a file that holds no photos of a user's own."""
-    return next((part for part in file.relative_to(root).parts[:-1] if is_aside(part)), None)
+    parts = enumerate(file.relative_to(root).parts[:-1])
+    return next((part for depth, part in parts if is_aside(part, below=depth > 0)), None)
 
 
-def is_aside(name: str) -> bool:
-    """Whether a folder is one that a system or a synchroniser made: thumbnails, deleted files, metadata."""
-    return name.lower() in ASIDE or name.startswith("@")
+def is_aside(name: str, *, below: bool = False) -> bool:
+    """Whether a folder is one that a system or a program made: thumbnails, deleted files, metadata.
+
+    below: whether it is in the folder of a class.
+    """
+    return name.lower() in (ASIDE | BELOW if below else ASIDE) or name.startswith("@")
 
 
 def others(skipped: dict[str, int]) -> str:
@@ -82,7 +123,7 @@ def files(folder: Path, *, aside: bool = False) -> list[Path]:
 
     aside: whether also of folders that a system made.
     """
-    found, seen = [], set()
+    found, seen = [], {*map(str, folder.resolve().parents)}  # a link to these would lead to other classes
     for at, below, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(at)
         below[:] = [] if real in seen else [name for name in below if visible(name, aside)]  # links may loop
@@ -94,7 +135,7 @@ def files(folder: Path, *, aside: bool = False) -> list[Path]:
 
 def visible(name: str, aside: bool) -> bool:
     """Whether a folder is looked into."""
-    return name[0] != "." and (aside or not is_aside(name))
+    return name[0] != "." and (aside or not is_aside(name, below=True))
 
 
 def readable(found: list[Path]) -> list[Path]:

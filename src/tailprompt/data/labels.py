@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from unicodedata import category, normalize
 
@@ -18,11 +19,16 @@ import pandas as pd
 
 # shown as nothing, though they are letters, marks or symbols: fillers, joiners and the Braille blank
 UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
-ALIKE = str.maketrans("аеорсухіјѕһοαν", "aeopcyxijshoav")  # Cyrillic and Greek letters as Latin ones
+# letters that look like Latin ones, small or as capitals, and Arabic ones as a Persian keyboard has them
+ALIKE = str.maketrans("авекмнорстухіјѕһαβεζηικμνορτυχکیى", "abekmhopctyxijshabezhikmvoptyxكيي")
+MARKS = {ord(mark): "'" for mark in "’‘´`′ʼ"} | {ord(mark): "-" for mark in "‐‑‒–—―−"} | {0x640: None}
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,300}))\.0+", re.ASCII)  # a whole number with decimals
-NUMBER = re.compile(r"([+-]?)0*(\d{1,300})(?:\.(\d{0,300}?)0*)?", re.ASCII)
-SEVERAL = re.compile(r"\s*[,;|\n]\s*")
-LISTS = list, tuple, set, dict
+NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d*))?", re.ASCII)
+CALL = re.compile(r"\w+\((.*)\)", re.DOTALL)  # as Python shows an array or a frozenset
+NUMBERS = re.compile(r"\[[\d.\s]+\]", re.ASCII)  # as NumPy shows an array
+SEVERAL = re.compile(r"[,;|\n]|\s(?=__label__)")
+BETWEEN = re.compile(r"[,;|\n/+&]|\s(?=__label__)")
+LISTS = list, tuple, dict
 
 
 def invisible(text: str) -> bool:
@@ -48,11 +54,13 @@ def same(label: str) -> str:
 
 def seen(label: str) -> str:
     """What a reader sees of a label: the same for labels that look alike, and for one number."""
-    wide = "".join(each for each in normalize("NFKC", label) if not unseen(each) or each.isspace())
-    if number := NUMBER.fullmatch(wide.strip()):
+    # marks before NFKC, which makes a blank and an accent of an accent alone
+    wide = normalize("NFKC", label.translate(MARKS))
+    plain = plainly("".join(each for each in wide if not unseen(each) or each.isspace())).translate(ALIKE)
+    if number := NUMBER.fullmatch(plain):
         sign, whole, decimals = number.groups(default="")
-        return f"{sign.strip('+')}{whole}.{decimals}"
-    return normalize("NFKC", plainly(wide).translate(ALIKE))
+        return f"{sign.strip('+')}{whole.lstrip('0') or '0'}.{decimals.rstrip('0')}"
+    return normalize("NFKC", plain)
 
 
 def merged(labels: pd.Series, classes: Iterable[str] = ()) -> tuple[pd.Series, list[str]]:
@@ -102,10 +110,14 @@ def shown(label: str, beside: str) -> str:
 
 
 def listed(label: str) -> bool:
-    """Whether the text of a label is a list or an object, of JSON or of Python."""
+    """Whether the text of a label is a list or an object, of JSON, Python, NumPy or Postgres."""
     text = label.strip()
-    if not (text.startswith(("[", "{", "(")) and text.endswith(("]", "}", ")"))):
+    if call := CALL.fullmatch(text):
+        text = call[1].strip()
+    if text[:1] + text[-1:] not in ("[]", "{}", "()"):
         return False
+    if NUMBERS.fullmatch(text) or text[0] in "[{" and len(parts_of(text[1:-1], SEVERAL)) > 1:
+        return True
     for read in (json.loads, ast.literal_eval):
         try:
             return isinstance(read(text), LISTS)
@@ -114,12 +126,30 @@ def listed(label: str) -> bool:
     return False
 
 
+def parts_of(label: str, marks: re.Pattern) -> list[str]:
+    """What stands between the marks of a label, as a reader sees it, but for what is empty."""
+    return [seen(part) for part in marks.split(label) if part.strip()]
+
+
 def several(labels: pd.Series) -> pd.Series:
-    """Whether a cell holds several labels: a list, or labels that stand alone elsewhere, with , ; or |."""
-    known = {*labels.unique()}
+    """Whether a cell holds several labels.
+
+    It does where it is a list, or its parts all stand alone elsewhere. So it does where its parts, between
+    commas and the like, all stand in other cells and one of them in another place, unlike in a hierarchy.
+    """
+    known = [*labels.unique()]
+    parts = {label: parts_of(label, SEVERAL) for label in known}
+    cells = Counter(part for each in parts.values() for part in {*each})
+    places = Counter(
+        part for part, _ in {(part, n) for each in parts.values() for n, part in enumerate(each)}
+    )
+    alone = {each[0] for each in parts.values() if len(each) == 1}
 
     def holds(label: str) -> bool:
-        parts = [part for part in SEVERAL.split(label.strip())]
-        return listed(label) or len(parts) > 1 and all(part in known for part in parts)
+        apart, every = {*parts[label]}, {*parts_of(label, BETWEEN)}
+        moved = (
+            len(apart) > 1 and all(cells[part] > 1 for part in apart) and any(places[p] > 1 for p in apart)
+        )
+        return moved or len(every) > 1 and every <= alone or listed(label)
 
     return labels.map({label: holds(label) for label in known}).astype(bool)

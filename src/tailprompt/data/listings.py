@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data.columns import SPLITS
-from tailprompt.data.contents import PLACE, decoded
-from tailprompt.data.folders import check_splits, folders, images, skipped
+from tailprompt.data.contents import PLACE, decoded, lines_in
+from tailprompt.data.folders import check_same, check_splits, folders, images, skipped
 from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.errors import BadInput, few, known
@@ -147,7 +147,7 @@ def list_lines(path: Path) -> pd.DataFrame:
 
     The last blank divides them, or the last tab, after which a label may have blanks.
     """
-    lines = [(n, line.strip()) for n, line in enumerate(decoded(path).split("\n"), 1) if line.strip()]
+    lines = [(n, line.strip()) for n, line in enumerate(lines_in(decoded(path)), 1) if line.strip()]
     fields = [(*divided(line), f"{path.name}:{n}") for n, line in lines]
     short = [field[-1] for field in fields if len(field) != 3]
     if short or not fields:
@@ -173,6 +173,8 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
             f"{root}: the folders {few(classes)} are beside {known(halves)}; a folder has classes, or train, "
             "val and test alone with the classes in them"
         )
+    for parent in [root] if classes or not halves else halves.values():
+        check_same(parent, row.get("classes"))
     if classes or not halves:
         listed = checked(folder_rows(root, root), [root])
     else:

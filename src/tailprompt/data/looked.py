@@ -5,18 +5,19 @@ Guesses, each with its reason, for a person to overrule. Names decide first, the
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tailprompt.data.columns import ENCODING, SPLIT, SPLITS, as_text, split_word
-from tailprompt.data.contents import PLACE
-from tailprompt.data.pictures import ENDINGS
-from tailprompt.data.readers import rows
+from tailprompt.data.columns import ENCODING, ONE, PLAIN, SPLIT, as_text, tells_split
+from tailprompt.data.contents import PLACE, kind_of
+from tailprompt.data.folders import others
+from tailprompt.data.listings import image_folder
+from tailprompt.data.readers import SEPARATORS, rows
 from tailprompt.errors import BadInput, known, named
 
 TEXTS = (
@@ -79,11 +80,17 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         raise BadInput(f"{path} is neither a file nor a folder")
     table = rows(path, "utf-8-sig", hint=ENCODING).drop(columns=PLACE)
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
+    if (named_so := label or first(LABELS, [*table])) in {*table} - {*have}:
+        raise BadInput(f"{path}: the column '{named_so}' holds several labels in a row: {ONE}")
+    if text and text == label:
+        raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
-    split = next((name for name in have if is_split(name, have[name])), None)
+    mine = {text, label}
+    split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
+    check_header(of_label, have[of_label], path)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
     counts, texts = have[of_label].value_counts(), have[of_text]
     language, why = guessed(texts)
@@ -112,14 +119,18 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     )
 
 
+def check_header(label: str, cells: pd.Series, path: Path) -> None:
+    """Raise BadInput where the name of the column of labels is one of them: the file has no header."""
+    if kind_of(path) in SEPARATORS and (number := int((cells == label).sum())):
+        raise BadInput(
+            f"{path}: its first line seems to be a row, as '{label}' is the label of {number} others; put "
+            "the names of the columns above it"
+        )
+
+
 def plain(cell) -> bool:
     """Whether a cell is text, a number or nothing, and not a list."""
-    return cell is None or cell is pd.NA or isinstance(cell, str | bool | int | float | np.generic)
-
-
-def is_split(name: str, cells: pd.Series) -> bool:
-    """Whether a column says of each row which split it is in."""
-    return split_word(name) == SPLIT and cells.map(split_word).isin(SPLITS).all()
+    return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
 def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) -> tuple[str, str]:
@@ -150,9 +161,9 @@ def texted(columns: dict[str, pd.Series], path: Path, *, without: str) -> tuple[
     return max(fit, key=lambda name: fit[name].str.len().mean()), "its cells are the longest"
 
 
-def first(names: tuple[str, ...], columns: dict) -> str | None:
+def first(names: tuple[str, ...], columns: Collection[str]) -> str | None:
     """The column that has the earliest of these names, in any case."""
-    found = {name.strip().lower(): name for name in reversed(columns)}
+    found = {name.strip().lower(): name for name in reversed([*columns])}
     return next((found[name] for name in names if name in found), None)
 
 
@@ -178,30 +189,19 @@ def tokens(texts: pd.Series, language: str) -> int:
 
 
 def folder(path: Path) -> Looked:
-    """A folder of images: a folder for each class, perhaps in train, val and test."""
-    inside = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    halves = [entry for entry in inside if entry.name.lower() in SPLITS]
-    places = [entry for half in halves for entry in half.iterdir() if entry.is_dir()] if halves else inside
-    counts: dict[str, int] = {}
-    for place in places:
-        counts[place.name] = counts.get(place.name, 0) + images(place)
-    counts = {name: number for name, number in counts.items() if number}
+    """A folder of images as stage decode reads it: a folder a class, perhaps in train, val and test."""
+    listing = image_folder({}, {"name": path.name}, path)
+    counts, splits = listing.table["label"].value_counts(), listing.table.get(SPLIT)
     if len(counts) < 2:
         raise BadInput(
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
         )
-    said = (
+    said = [
         f"images: a folder for each of {len(counts):,} classes",
-        f"{sum(counts.values()):,} images; the largest class has {max(counts.values()):,}, the smallest "
-        f"{min(counts.values()):,}",
-        f"splits: {known(half.name for half in halves)}"
-        if halves
-        else "splits: cut by class, 10 % dev and 20 % test",
-    )
-    alone = sum(number == 1 for number in counts.values())
-    return Looked(path, "image", {}, sum(counts.values()), len(counts), alone, 0, said)
-
-
-def images(place: Path) -> int:
-    """The number of image files anywhere in a folder."""
-    return sum(Path(name).suffix.lower() in ENDINGS for *_, names in os.walk(place) for name in names)
+        f"{counts.sum():,} images; the largest class has {counts.max():,}, the smallest {counts.min():,}",
+        "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
+        *listing.told,
+        *filter(None, [others(listing.skipped)]),
+    ]
+    alone = int((counts == 1).sum())
+    return Looked(path, "image", {}, int(counts.sum()), len(counts), alone, 0, tuple(said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data import checks, folders, usual_forms
-from tailprompt.data.columns import CHOICES, TEXT, are_texts, listed, offered, strings
-from tailprompt.data.contents import PLACE, WrongEncoding, kind_of
+from tailprompt.data.columns import CHOICES, TEXT, are_texts, is_plain, listed, names_of, offered, strings
+from tailprompt.data.contents import NOTES, PLACE, WrongEncoding, kind_of, lines_in
 from tailprompt.data.contents import decoded as decoded_text
 from tailprompt.data.labels import invisible
 from tailprompt.data.pictures import ENDINGS
@@ -80,12 +80,13 @@ def lines_of(
     file: Path, columns: Columns, encoding: str, *, unit: str
 ) -> tuple[pd.DataFrame, Columns] | None:
     """Each line of a .txt as a text; None for another file, and where the first line names columns."""
-    if kind_of(file) != "txt" or columns != {TEXT: TEXT} or unit != "example":
+    if kind_of(file) != "txt" or columns != {TEXT: TEXT}:
         return None
-    lines = decoded_text(file, encoding).split("\n")
-    if TEXT in lines[0].strip().split("\t"):
+    if unit == "token" and usual_forms.has_header(file, "txt", columns):
         return None
-    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    lines = lines_in(decoded_text(file, encoding))
+    if lines and TEXT in lines[0].strip().split("\t"):
+        return None
     return pd.DataFrame({TEXT: lines, PLACE: [f"{file.name}:{n}" for n in range(1, len(lines) + 1)]}), columns
 
 
@@ -103,7 +104,11 @@ def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
         return pd.DataFrame({"path": [str(path) for path in found]})
     if not file.is_file():
         raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
-    return rows(file, encoding, hint=HINT)
+    wrong: list[str] = []
+    table = rows(file, encoding, hint=HINT, wrong=wrong)
+    for told in [*wrong, *table.attrs.pop(NOTES, [])]:
+        print(told, file=sys.stderr)
+    return table
 
 
 def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
@@ -113,11 +118,28 @@ def cells(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
     """
     for key, names in columns.items():
         if absent := [name for name in listed(names) if name not in table]:
-            have = known(set(table) - {PLACE})
+            have = names_of(table, absent)
             hint = "the columns of the options, or the one of lists," if key == CHOICES else "the right one"
             raise BadInput(f"{path} has no column '{absent[0]}'; it has: {have}; name {hint} with --{key}")
+    one = [name for key, name in columns.items() if key != CHOICES or isinstance(name, list)]
+    table = without_odd(table, [each for name in one for each in listed(name)], is_plain, "", path)
+    if isinstance(columns.get(CHOICES), str):
+        table = without_odd(table, [columns[CHOICES]], are_texts, [], path)
     out = strings(table, {key: name for key, name in columns.items() if key != CHOICES}, path)
     return out.assign(**{CHOICES: offered(table, columns[CHOICES], path)}) if CHOICES in columns else out
+
+
+def without_odd(table: pd.DataFrame, names: list[str], fits: Callable, empty, path: Path) -> pd.DataFrame:
+    """The table with empty cells in the place of those that do not fit, unless none does; they are told."""
+    for name in names:
+        good = table[name].map(fits).astype(bool)
+        if good.any() and not good.all():
+            kinds = known({type(cell).__name__ for cell in table[name][~good]})
+            where = few(list(table[PLACE][~good]))
+            print(f"{path}: {(~good).sum()} rows hold {kinds} in '{name}' ({where})", file=sys.stderr)
+            cells = [cell if fit else empty for cell, fit in zip(table[name], good, strict=True)]
+            table = table.assign(**{name: pd.Series(cells, index=table.index, dtype=object)})
+    return table
 
 
 def texts_of(table: pd.DataFrame, columns: Columns, path: Path, most: int) -> pd.DataFrame:
@@ -150,12 +172,17 @@ def answerable(texts: pd.DataFrame, path: Path, most: int) -> pd.DataFrame:
 def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFrame:
     """Words, text, and the first character of each word in it; words that come as a list are so joined.
 
-    Raises BadInput for an empty word, of which a tag would say nothing.
+    A list with an empty word, of which a tag would say nothing, counts as an empty text.
     """
     given = table.get(columns["text"], pd.Series(index=table.index))
     is_list = given.map(are_texts)
-    odd = is_list & given.map(lambda words: len(words) > 0 and not all(words) if are_texts(words) else False)
-    checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
+    odd = is_list & given.map(lambda words: are_texts(words) and 0 < sum(map(invisible, words)) < len(words))
+    if odd.all():
+        checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
+    if odd.any():
+        where = few(list(table[PLACE][odd]))
+        print(f"{path}: {odd.sum()} rows have an empty word ({where}); leave it out", file=sys.stderr)
+    given, is_list = given.mask(odd, ""), is_list & ~odd
     plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
     texts = cells(plain if columns["text"] in table else table, columns, path)
     texts = answerable(texts, path, 0)

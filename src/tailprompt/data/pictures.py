@@ -25,6 +25,7 @@ TURNED = {  # EXIF's orientation -> how the image stands upright
 }
 Image.MAX_IMAGE_PIXELS = None
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = 2**28  # bytes of remarks, which are not read
+SEVERAL = "several"  # whether a file has more images than the first
 LONGEST = 8  # ratio of the sides beyond which an image is cropped before it is scaled
 Content = bytes | Path | UInt8[np.ndarray, "height width 3"]
 
@@ -67,11 +68,13 @@ def decoded(
 
 def mode_of(stored: Image.Image, bits: int | None, transparency: bool | None) -> str:
     """How an image was stored, for a report."""
+    several = " (first of several)" if stored.info.get(SEVERAL) else ""
     if stored.mode.startswith("I;16") and bits is None and (used := bits_in(stored)) < LEAST_BITS:
-        return f"{stored.mode} with {used} bits in use"
+        return f"{stored.mode} with {used} bits in use{several}"
     if not stored.has_transparency_data:
-        return stored.mode
-    return f"{stored.mode} without its last band" if transparency is False else f"{stored.mode} on white"
+        return stored.mode + several
+    kept = "without its last band" if transparency is False else "on white"
+    return f"{stored.mode} {kept}{several}"
 
 
 def bits_in(stored: Image.Image) -> int:
@@ -89,7 +92,8 @@ def in_rgb(stored: Image.Image, bits: int | None = None, transparency: bool | No
     """The image as RGB. Transparent parts become white, because the colours under them are never seen.
 
     PIL would clip values of more than 8 bits. Those of 16 bits are scaled; 32 bits have no known range.
-    Raises ValueError where most of the last band is half-transparent: then it is no transparency.
+    Raises ValueError where most of the last band is half-transparent, or all of it transparent: then it is no
+    transparency.
     """
     if stored.mode in ("I", "F"):
         raise ValueError(f"32 bits a pixel, mode {stored.mode}; save it with 8 or 16")
@@ -101,7 +105,7 @@ def in_rgb(stored: Image.Image, bits: int | None = None, transparency: bool | No
     seen = stored.convert("RGBA")
     if transparency is False:
         return Image.merge("RGB", seen.split()[:3])
-    if transparency is None and half_seen(seen):
+    if transparency is None and other_band(seen):
         raise ValueError(
             "its fourth band is no plain transparency; transparency: false in its row leaves the band out, "
             "true takes it for one"
@@ -109,10 +113,10 @@ def in_rgb(stored: Image.Image, bits: int | None = None, transparency: bool | No
     return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
 
 
-def half_seen(image: Image.Image) -> bool:
-    """Whether most pixels are neither transparent nor opaque."""
+def other_band(image: Image.Image) -> bool:
+    """Whether a fourth band is no transparency: most of it is between, or nothing would be seen."""
     last = np.asarray(image.getchannel("A"))
-    return bool(((last > 0) & (last < 255)).mean() > 0.5)
+    return bool(((last > 0) & (last < 255)).mean() > 0.5 or not last.any())
 
 
 def middle(image: Image.Image, width: int, height: int) -> Image.Image:
@@ -130,5 +134,8 @@ def opened(content: bytes | Path, most: int = MOST) -> Image.Image:
                 f"{image.width:,} x {image.height:,} pixels are more than {most:,}; raise most_pixels in its "
                 "row, or save it smaller"
             )
+        image.info[SEVERAL] = getattr(image, "is_animated", False)  # which a closed file cannot tell
         image.load()
+    if image.format == "PPM" and image.mode == "I":  # PIL has no other mode for its 16 bits
+        return Image.fromarray(np.asarray(image).astype(np.uint16))
     return image

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from tailprompt.data.columns import ONE
 from tailprompt.data.contents import PLACE
 from tailprompt.data.folders import printable
-from tailprompt.data.labels import difference, pairs, respelled
+from tailprompt.data.labels import difference, pairs, respelled, several
 from tailprompt.data.listings import CONTENT, Listing
 from tailprompt.errors import few
 
@@ -52,6 +53,8 @@ def misfits(listing: Listing, row: dict) -> list[str]:
             f"{len(rarer)} classes differ from another in {difference(rarer)}: {few(pairs(rarer))}; "
             "spell each class in one way"
         )
+    if (lists := several(table["label"])).any() and not listing.classes:
+        found.append(f"{lists.sum()} rows hold several labels: {few(labelled(table[lists]), shown=3)}: {ONE}")
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
     empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:

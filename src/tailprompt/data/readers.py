@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Set
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, opened, plain
-from tailprompt.data.separated import found, named_once, read_separated
+from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, lines_in, opened, plain
+from tailprompt.data.separated import found, named_once, read_separated, refuse
 from tailprompt.errors import BadInput, few, known, named
 from tailprompt.files import json_object, reading
 
@@ -22,11 +22,12 @@ FORM = ("header", "quotes", "separator", "escape")  # what a row may say of CSV 
 SHEETS = {"xlsx", "xls", "ods", "numbers"}
 
 
-def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
+def rows(path: Path, encoding: str, *, hint: str, wrong: list[str] | None = None, **form) -> pd.DataFrame:
     """All rows of a file, with the place `file:line` of each; the name of the file gives its format.
 
     hint: how to state another encoding, for messages. form: FORM of CSV and TSV files. What had to be found
-    out about the form stands in the table's `attrs`.
+    out about the form stands in the table's `attrs`. wrong: takes sentences on rows that cannot be read, in
+    the place of a refusal; such rows are then empty.
     """
     kind = kind_of(path)
     if kind in SHEETS | {"zip", "tar"}:
@@ -34,7 +35,7 @@ def rows(path: Path, encoding: str, *, hint: str, **form) -> pd.DataFrame:
         raise BadInput(f"{path} is no table of text; {how}; known: {known(READERS)}, packed or not")
     read = named(READERS, kind, f"file format of {path},")
     try:
-        table = read(path, encoding, **(form if kind in SEPARATORS else {}))
+        table = read(path, encoding, wrong=wrong, **(form if kind in SEPARATORS else {}))
     except WrongEncoding as error:
         raise BadInput(f"{error}, or {hint}") from None
     if not len(table):
@@ -52,12 +53,12 @@ def header(path: Path) -> list[str]:
         return read(path)
 
 
-def read_json(path: Path, encoding: str) -> pd.DataFrame:
+def read_json(path: Path, encoding: str, *, wrong: list[str] | None = None) -> pd.DataFrame:
     """Objects of a JSON Lines file, or of a file that is one JSON list."""
     text = decoded(path, encoding)
     if kind_of(path) == "json":  # an object of lists on a line of JSON Lines is a row
         check_shape(text.lstrip(), path)
-    objects = objects_in(text, path)
+    objects = objects_in(text, path, wrong=wrong)
     table = pd.DataFrame([value for _, value in objects], dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
 
@@ -69,19 +70,23 @@ def json_objects(
     return objects_in(decoded(path, encoding), path, keys)
 
 
-def objects_in(text: str, path: Path, keys: Set[str] = frozenset()) -> list[tuple[int, dict]]:
-    """(line or place in the list, object) of the text of a file."""
+def objects_in(
+    text: str, path: Path, keys: Set[str] = frozenset(), *, wrong: list[str] | None = None
+) -> list[tuple[int, dict]]:
+    """(line or place in the list, object) of the text of a file. wrong: as in `rows`."""
     if text.lstrip().startswith("["):
-        objects = list(enumerate(parsed(text, path, 1), 1))
+        values = list(enumerate(parsed(text, path, 1), 1))
     else:
-        # not splitlines(), which would also cut at Unicode line separators in a text
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        objects = [(number, parsed(line, path, number)) for number, line in lines]
-    wrong = [number for number, value in objects if not isinstance(value, dict) or not keys <= set(value)]
-    if wrong:
+        lines = [(number, line) for number, line in enumerate(lines_in(text), 1) if line.strip()]
+        several = wrong if len(lines) > 1 else None
+        values = [(number, parsed(line, path, number, several)) for number, line in lines]
+    fits = [isinstance(value, dict) and keys <= set(value) for _, value in values]
+    if not all(fits):
         what = f"JSON objects with {known(keys)}" if keys else "JSON objects"
-        raise BadInput(f"{path}: {len(wrong)} lines are not {what} (lines {few(wrong)})")
-    return objects
+        other = [number for (number, _), fit in zip(values, fits, strict=True) if not fit]
+        sentence = f"{path}: {len(other)} lines are not {what} (lines {few(other)})"
+        refuse(sentence, wrong if any(fits) else None)
+    return [(number, value if fit else {}) for (number, value), fit in zip(values, fits, strict=True)]
 
 
 def check_shape(text: str, path: Path) -> None:
@@ -112,39 +117,40 @@ def are_rows(values: list) -> bool:
     return all(isinstance(value, dict) for value in values)
 
 
-def parsed(text: str, path: Path, line: int):
-    """The value of a JSON text; raises BadInput, with the line, also for lone surrogates (not writable)."""
+def parsed(text: str, path: Path, line: int, wrong: list[str] | None = None):
+    """The value of a JSON text; BadInput, with the line, also for lone surrogates (not writable).
+
+    wrong: as in `rows`; the value is then an empty object.
+    """
     try:
         value = json.loads(text, object_pairs_hook=each_once)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: line {line} is not JSON ({error})") from None
+        refuse(f"{path}: line {line} is not JSON ({error})", wrong)
+        return {}
 
 
 def each_once(pairs: list[tuple]) -> dict:
     """A JSON object; raises ValueError if it has a key twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key '{key}' stands there twice")
     return value
 
 
-def read_parquet(path: Path, encoding: str) -> pd.DataFrame:
+def read_parquet(path: Path, encoding: str, *, wrong: list[str] | None = None) -> pd.DataFrame:
     """Rows of a Parquet file; what pandas kept as a named index is columns like others."""
     with reading(path):
         file = pq.ParquetFile(io.BytesIO(plain(path)))
         named_once(file.schema_arrow.names, path)
         arrow = file.read()
         arrow.validate(full=True)  # raises for text that is not UTF-8
-        table = arrow.to_pandas()
+        table = arrow.to_pandas(integer_object_nulls=True)  # floats have not all whole numbers
         if any(name is not None for name in table.index.names):
             table = table.reset_index()
-        for field in arrow.schema:
-            if pa.types.is_decimal(field.type) and field.type.scale == 0:
-                table[field.name] = table[field.name].map(int, na_action="ignore").astype(object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in range(1, len(table) + 1)]})
 
 

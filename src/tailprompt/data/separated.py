@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,11 +17,12 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.contents import PLACE, decoded, noted
+from tailprompt.data.labels import seen
 from tailprompt.errors import BadInput, few, known
 
 MARKS = ",;\t|"
 SAMPLE = 100  # lines by which a separator is found
-STATED = re.compile(r"sep=(.)\r?\n")  # as Excel writes it above the header
+STATED = re.compile(r"sep=(.)(?:\r\n|\r|\n)")  # as Excel writes it above the header
 
 
 def read_separated(
@@ -32,12 +34,14 @@ def read_separated(
     header: list[str] | None = None,
     quotes: bool = True,
     escape: str | None = None,
+    wrong: list[str] | None = None,
 ) -> pd.DataFrame:
     """Rows of a CSV or TSV file, whose first line is the header unless one is given.
 
     usual: the separator that the file's ending means, in whose place another is looked for where the header
     has none of it. quotes: whether double quotes enclose fields. escape: the character before a quote of a
-    text. In a table of one column a blank line is an empty text.
+    text. In a table of one column a blank line is an empty text. wrong: takes what is wrong with rows, in the
+    place of a refusal; those with other lengths are then empty, if they are fewer than the others.
     """
     text, told = decoded(path, encoding), []
     above = STATED.match(text)
@@ -48,21 +52,29 @@ def read_separated(
     if spaced(text[above.end() if above else 0 :], form, path):
         form["skipinitialspace"] = True
         told.append(f"{path.name}: blanks between a separator and a quote are left out")
-    lines = rows_of(text, path, form)
+    lines = rows_of(text, path, form, told)
     if above:
         next(lines, None)
-    table = gathered(lines, header, path)
+    table = gathered(lines, header, path, wrong)
     return noted(table, told)
 
 
-def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, path: Path) -> pd.DataFrame:
-    """The table of a file's lines; raises BadInput for rows of other lengths or that are the header."""
+def gathered(
+    lines: Iterator[tuple[int, list[str]]],
+    header: list[str] | None,
+    path: Path,
+    wrong: list[str] | None = None,
+) -> pd.DataFrame:
+    """The table of a file's lines; raises BadInput for rows of other lengths or that are the header.
+
+    wrong: as in `read_separated`.
+    """
     first = (0, header) if header else next(((n, fields) for n, fields in lines if fields), None)
     if first is None:
         raise BadInput(f"{path} is empty; it needs a header and rows")
     header = first[1]
     named_once(header, path)
-    columns, places, ragged, again = [[] for _ in header], [], [], []
+    columns, places, ragged = [[] for _ in header], [], []
     gaps: list[int] = []  # blank lines, which are texts where more follow
     for number, fields in lines:
         if not fields:
@@ -70,38 +82,58 @@ def gathered(lines: Iterator[tuple[int, list[str]]], header: list[str] | None, p
             continue
         if len(fields) != len(header):
             ragged.append(number)
-            continue
+            fields = [""] * len(header)
         if len(header) == 1:
             columns[0] += [""] * len(gaps)
             places += gaps
         gaps.clear()
-        if fields == header and len(header) > 1:
-            again.append(number)
         for column, cell in zip(columns, fields, strict=True):
             column.append(cell)
         places.append(number)
-    check_rows(path, header, ragged, again)
+    again = [places[row] for row in repeats(header, columns)]
+    check_rows(path, header, ragged, again, wrong if 2 * len(ragged) < len(places) else None)
     table = pd.DataFrame(dict(zip(header, (pd.Series(c, dtype=object) for c in columns), strict=True)))
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
 
 
-def check_rows(path: Path, header: list[str], ragged: list[int], again: list[int]) -> None:
-    """Raise BadInput for rows of another length than the header, and for rows that are the header."""
+def repeats(header: list[str], columns: list[list[str]]) -> list[int]:
+    """The rows that show what the header shows, each cell its column's name. (One cell may be meant.)"""
+    rows = range(len(columns[0]) if len(header) > 1 else 0)
+    for name, column in zip(header, columns, strict=True):
+        alike = {cell for cell in {*column} if len(cell) < 2 * len(name) + 9 and seen(cell) == seen(name)}
+        rows = [row for row in rows if column[row] in alike] if alike else []
+    return [*rows]
+
+
+def check_rows(
+    path: Path, header: list[str], ragged: list[int], again: list[int], wrong: list[str] | None
+) -> None:
+    """Refuse rows of another length than the header, and rows that are the header."""
     if ragged:
-        raise BadInput(
+        refuse(
             f"{path}: {len(ragged)} rows do not have the header's {len(header)} fields "
-            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end"
+            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end",
+            wrong,
         )
     if again:
-        raise BadInput(
+        refuse(
             f"{path}: {len(again)} rows are the header itself (lines {few(again)}), as where files were "
-            "joined; leave these lines out"
+            "joined; leave these lines out",
+            wrong,
         )
+
+
+def refuse(sentence: str, wrong: list[str] | None) -> None:
+    """Raise BadInput, or add the sentence to what is wrong with rows where that is gathered."""
+    if wrong is None:
+        raise BadInput(sentence)
+    wrong.append(sentence)
 
 
 def named_once(header: list[str], path: Path) -> None:
     """Raise BadInput if columns share a name, or several have none."""
-    repeated = {f"'{name}'" if name else "no name" for name in header if header.count(name) > 1}
+    counts = Counter(header)
+    repeated = {f"'{name}'" if name else "no name" for name in header if counts[name] > 1}
     if repeated:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
 
@@ -121,53 +153,85 @@ def form_of(separator: str, *, quotes: bool, escape: str | None = None) -> dict:
     return {"delimiter": separator, "quoting": quoting, **escaped}
 
 
-def rows_of(text: str, path: Path, form: dict) -> Iterator[tuple[int, list[str]]]:
+def rows_of(
+    text: str, path: Path, form: dict, told: list[str] | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """(line number, fields) of every row, with no fields for a blank line.
 
-    Raises BadInput for a row whose quotes do not end, or are escaped in a way that is not stated.
+    Raises BadInput for quotes that swallow other rows, or are escaped in a way that is not stated. told:
+    takes which rows have lost quotes, and which may be several.
     """
     csv.field_size_limit(2**31 - 1)
     held: list[str] = []  # the lines of the row that is read
-    suspect = '\\"' in text and form["quoting"] != csv.QUOTE_NONE and "escapechar" not in form
-    reader, start = csv.reader(kept(text, held), **form), 1
+    bare = form | {"quoting": csv.QUOTE_NONE}
+    reader, start, lost, joined = csv.reader(kept(text, held, form), **form), 1, [], []
     try:
         for fields in reader:
-            if len(held) > 1:
-                closed(held, f"{path}: the row of line {start}", form)
-            if suspect and any('\\"' in line for line in held):
-                unescaped(held, f"{path}: line {start}", form)
+            if form["quoting"] != csv.QUOTE_NONE and any('"' in line for line in held):
+                if not enclosed(held, f"{path}: the row of line {start}", form):
+                    lost.append(start)
+                if 1 < len(fields) and 1 < len(held) and widths(held, bare) == {len(fields)}:
+                    joined.append(start)
             yield start, fields
             start = reader.line_num + 1
             held.clear()
     except csv.Error as error:
         raise BadInput(f"{path}: line {reader.line_num} cannot be read ({error})") from None
+    if told is not None:
+        told += doubts(path, lost, joined)
 
 
-def kept(text: str, held: list[str]) -> Iterator[str]:
-    """The lines of a text with their ends, each added to `held` too."""
+def doubts(path: Path, lost: list[int], joined: list[int]) -> list[str]:
+    """Sentences on quotes that may be of the texts."""
+    kinds = {
+        "begin a field with a quote that does not end it, and lose it": lost,
+        "are of several lines in quotes, each of which could be a row": joined,
+    }
+    return [
+        f"{path.name}: {len(rows)} rows {what} (lines {few(rows)}); where all quotes of a data set are of "
+        "its texts, state quotes: false in its row"
+        for what, rows in kinds.items()
+        if rows
+    ]
+
+
+def kept(text: str, held: list[str], form: dict) -> Iterator[str]:
+    """The lines of a text with their ends, each added to `held` too.
+
+    An escape before another character than it escapes stands for itself, as in a path of Windows.
+    """
+    escape = re.escape(form.get("escapechar", "\\"))
+    escaping = re.compile(f'{escape}(["{escape}{re.escape(form["delimiter"])}])?')
     # a StringIO would take four bytes a character
     for line in io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", newline=""):
+        if "escapechar" in form:
+            line = escaping.sub(lambda found: found[0] if found[1] else found[0] * 2, line)
         held.append(line)
         yield line
 
 
-def closed(lines: list[str], where: str, form: dict) -> None:
-    """Raise BadInput if a row of several lines is not properly quoted: a stray quote swallows other rows."""
-    if not strict(lines, form):
+def enclosed(lines: list[str], where: str, form: dict) -> bool:
+    """Whether the quotes of a row enclose whole fields; raises BadInput where they swallow other rows."""
+    blank = rf'" +(?={re.escape(form["delimiter"])}|\r?\n|\Z)'  # between a quote and a separator
+    if strict(lines, form) or strict([re.sub(blank, '"', line) for line in lines], form):
+        return True
+    if strict(lines, form | {"escapechar": "\\"}):
+        raise BadInput(
+            f'{where} has quotes with a backslash before them (\\"); state escape: "\\\\" in the row of the '
+            "data set, or write a quote in a text twice"
+        )
+    if len(lines) > 1:
         raise BadInput(
             f"{where} has a field that begins with a double quote and takes in the next {len(lines) - 1} "
             "lines; put quotes around the whole text and write its own twice, or, where all quotes of a data "
             "set are of its texts, quotes: false in its row"
         )
+    return False
 
 
-def unescaped(lines: list[str], where: str, form: dict) -> None:
-    """Raise BadInput if the quotes in a row's fields are written with a backslash before them."""
-    if not strict(lines, form) and strict(lines, form | {"escapechar": "\\"}):
-        raise BadInput(
-            f'{where} has quotes with a backslash before them (\\"); state escape: "\\\\" in the row of the '
-            "data set, or write a quote in a text twice"
-        )
+def widths(lines: Iterable[str], form: dict) -> set[int]:
+    """The numbers of fields in rows."""
+    return {len(row) for row in csv.reader(lines, **form)}
 
 
 def strict(lines: Iterable[str], form: dict) -> bool:

@@ -30,8 +30,9 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
     classes = order.groupby("label").groups  # label -> rows, in that order
     single = sorted(label for label, members in classes.items() if len(members) == 1)
     if single and alone != "train":
+        shown = ", ".join(label or "no entity" for label in single[:5])
         raise BadInput(
-            f"'{name}': {len(single)} classes have one example ({', '.join(single[:5])}) and cannot be split "
+            f"'{name}': {len(single)} classes have one example ({shown}) and cannot be split "
             f"into train, {', '.join(shares)}; add some, merge classes, give a split column, or set "
             "singletons: train"
         )
@@ -56,7 +57,7 @@ def together(table: pd.DataFrame, name: str, *, by: str, shares: dict[str, float
     order = ranked(pd.DataFrame({"id": sizes.index.astype(str), "rows": sizes.to_numpy()}), seed)
     if len(order) <= len(shares):
         raise BadInput(
-            f"'{name}': train has {len(order)} that stay together ({by}), too few to make "
+            f"'{name}': train has {len(order)} groups of rows that stay together, too few to make "
             f"{' and '.join(shares)} of them; give a file for each split"
         )
     table, at, parts = table.copy(), 0, {}

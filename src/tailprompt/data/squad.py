@@ -43,7 +43,10 @@ def questions(
     try:
         for number, article in enumerate(found["data"], 1):
             where = f" in article {number}"
-            title = article.get("title", f"article {number}")
+            title = article.get("title", "")
+            title = (
+                f"article {number}" if title == "" else title
+            )  # an empty one would be that of all articles
             for asked, passage in in_article(article):
                 made.append((row or question)(asked, passage, title, f"{path}: {named(asked, number)}"))
     except (KeyError, TypeError, AttributeError) as error:
@@ -93,6 +96,9 @@ def question(asked: dict, passage: str, title: str, place: str) -> dict:
     wanted = {
         "id must be a text that is not blank, or a whole number": type(key) is int or filled(key),
         "is_impossible must be true or false": type(none) is bool,
+        "is_impossible is true, and there are answers; leave out either": not (
+            none is True and asked["answers"]
+        ),
         **{f"{name} must be a text": isinstance(text, str) for name, text in texts.items()},
         "answers > text must be a text that is not blank": all(filled(text) for text, _ in answers),
         "answers > answer_start must be a whole number from 0": all(

@@ -81,7 +81,7 @@ def load(
     checks.types(table, name)
     stated = [*read_words(words)["label"]] if words else []
     table["label"], told = merged(table["label"], [*stated, *row.get("only", ()), *row.get("left_out", ())])
-    table = chosen(table, row)
+    table = chosen(table, row, stated)
     checks.texts(table, name)
     if not words and CHOICES not in table and STARTS not in table:
         checks.spellings(table, name)  # before a class of one such row would be what is told
@@ -111,14 +111,16 @@ def sentences(table: pd.DataFrame, row: dict, learned: Sequence[str]) -> tuple[p
     return table[[column for column in TAGGED if column in table]], types
 
 
-def chosen(table: pd.DataFrame, row: dict) -> pd.DataFrame:
+def chosen(table: pd.DataFrame, row: dict, classes: Sequence[str] = ()) -> pd.DataFrame:
     """The rows whose labels are not in `left_out` of the data set's row, and are in its `only` if stated.
 
-    Raises BadInput if no row has a label that `only` names, or no rows are left.
+    Raises BadInput if no row has a label that one of them names, or no rows are left. A label to leave out
+    may be absent where `classes` names all others.
     """
     labels, only = table["label"], row.get("only")
-    if absent := set(only or ()) - set(labels):
-        raise BadInput(f"'{row['name']}': only names {known(absent)}, which no row has for a label")
+    for key in ("only", "left_out")[: 1 if classes else 2]:
+        if absent := set(row.get(key) or ()) - set(labels):
+            raise BadInput(f"'{row['name']}': {key} names {known(absent)}, which no row has for a label")
     taken = labels.isin(only) if only else labels.notna()
     taken &= ~labels.isin(row.get("left_out", []))
     if not taken.any():

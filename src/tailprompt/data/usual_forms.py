@@ -7,13 +7,15 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.columns import PAIR, TEXT
-from tailprompt.data.contents import PLACE, decoded, kind_of
+from tailprompt.data.contents import PLACE, decoded, kind_of, lines_in
 from tailprompt.data.readers import HEADERS, READERS
-from tailprompt.data.sentences import PREDICATE, WORDS, refuse, sentences
+from tailprompt.data.sentences import PREDICATE, TAG, WORDS, refuse, sentences
 from tailprompt.data.squad import without_answers
 from tailprompt.errors import BadInput, known
 
+Groups = list[list[tuple[int, list[str]]]]  # (line number, columns) of the words of each sentence
 Columns = dict[str, str | list[str]]  # text and perhaps pair -> the column with it
+STATED = "; --text is the number of the column with words, and texts are a .txt with `text` above them"
 QUESTION, CONTEXT = "question", "context"
 
 
@@ -23,15 +25,19 @@ def read(
     """The rows of a file in such a form, and the columns with what `columns` wants; None for another form.
 
     unit: what the run predicts. One that tags words takes CoNLL's columns, of which --text is the number of
-    the one with words, or, for roles, lines `verb words ||| tags`. One that reads passages takes SQuAD's
-    JSON. Raises BadInput for --text or --pair where the form leaves no choice.
+    the one with words, or, for roles, lines `verb words ||| tags`. A .txt whose lines are no such columns is
+    of another form. One that reads passages takes SQuAD's JSON. Raises BadInput for --text or --pair where
+    the form leaves no choice.
     """
     kind = kind_of(file)
     if unit == "token" and not has_header(file, kind, columns):
         if PAIR in columns:
             check_default(file, columns)
             return verbs_of(file, encoding), {TEXT: WORDS, PAIR: PAIR}
-        return words_of(file, encoding, columns[TEXT]), {TEXT: WORDS}
+        groups = list(sentences(file, encoding))
+        if kind == "txt" and columns[TEXT] == TEXT and are_texts(groups):
+            return None
+        return words_of(file, groups, columns[TEXT]), {TEXT: WORDS}
     if unit == "span" and kind == "json" and decoded(file, encoding).lstrip().startswith("{"):
         check_default(file, columns)
         found = pd.DataFrame(without_answers(file, encoding))
@@ -56,21 +62,36 @@ def check_default(file: Path, columns: Columns) -> None:
         raise BadInput(f"{file} has no named columns; leave out {known(given)}")
 
 
-def words_of(path: Path, encoding: str, column: str | list[str]) -> pd.DataFrame:
-    """The sentences of a file with a word a line. column: the number of that with words, 1 unless given."""
+def are_texts(groups: Groups) -> bool:
+    """Whether lines are texts: they have different numbers of words, of which none ends a line as a tag."""
+    widths = {len(fields) for group in groups for _, fields in group}
+    return len(widths) > 1 and not tagged(groups)
+
+
+def tagged(groups: Groups) -> bool:
+    """Whether a line ends in a tag; new sentences may have other marks in its place."""
+    return any(TAG.fullmatch(fields[-1]) for group in groups for _, fields in group)
+
+
+def words_of(path: Path, groups: Groups, column: str | list[str]) -> pd.DataFrame:
+    """The sentences of a file with a word a line. column: the number of that with words, 1 unless given.
+
+    Raises BadInput where none is given and lines have not as many columns as the first, or several but no
+    tag.
+    """
     number = 1 if column == TEXT else int(column) if str(column).isdecimal() else 0
     if number < 1:
         raise BadInput(
             f"{path} has a word a line; --text is the number of the column with words, not {column}"
         )
-    groups = list(sentences(path, encoding))
-    refuse(
-        path,
-        [n for group in groups for n, fields in group if len(fields) < number],
-        f"have no column {number}",
-    )
     if not groups:
         raise BadInput(f"{path} has no sentences")
+    every, width = [line for group in groups for line in group], len(groups[0][0][1])
+    if column == TEXT:
+        other = [n for n, fields in every if len(fields) != width]
+        refuse(path, other, f"have not {width} columns as the first", STATED)
+        refuse(path, [n for n, _ in every if width > 1 and not tagged(groups)], "end in no tag", STATED)
+    refuse(path, [n for n, fields in every if len(fields) < number], f"have no column {number}")
     return pd.DataFrame(
         [
             {WORDS: [fields[number - 1] for _, fields in group], PLACE: f"{path.name}:{group[0][0]}"}
@@ -83,7 +104,7 @@ def verbs_of(path: Path, encoding: str) -> pd.DataFrame:
     """A row a line of a file of roles, `verb words`, perhaps with tags after |||."""
     lines = [
         (n, line.partition("|||")[0].split())
-        for n, line in enumerate(decoded(path, encoding).split("\n"), 1)
+        for n, line in enumerate(lines_in(decoded(path, encoding)), 1)
         if line.strip()
     ]
     wrong = [n for n, (verb, *words) in lines if not (verb.isdecimal() and int(verb) < len(words))]

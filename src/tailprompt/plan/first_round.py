@@ -8,16 +8,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 
 import pandas as pd
 
 from tailprompt.cpus import CPUS
 from tailprompt.data.looked import Looked
+from tailprompt.errors import BadInput, known
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
 from tailprompt.plan.forecast import seconds_left
 from tailprompt.plan.hours import by_rule, on_cpu
 from tailprompt.plan.points import Point
+from tailprompt.plan.schemas import read
 from tailprompt.plan.settings import settings
 
 PAPERS = ("try", "try-images")
@@ -130,6 +133,23 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
+    """Raise BadInput where the configuration in `file` is of other data than `path`, or of other columns."""
+    datasets = read(file).get("datasets")
+    rows = [row for row in datasets.values() if isinstance(row, dict)] if isinstance(datasets, dict) else []
+    data = {row["path" if "path" in row else "root"]: row for row in rows if {"path", "root"} & {*row}}
+    ours = {place: row for place, row in data.items() if Path(place).resolve() == path.resolve()}
+    anew = "--anew writes it anew, and --configfile names another"
+    if data and not ours:
+        raise BadInput(f"{file} is there and is of {known(data)}, not of {path}; {anew}")
+    for key, name in asked.items():
+        taken = {row.get("columns", {}).get(key, key) for row in ours.values()}
+        if taken and name not in taken:
+            raise BadInput(
+                f"{file} is there and takes the column {known(taken)} as {key}, not {name}; {anew}"
+            )
+
+
 def keeping(scale: dict) -> list[str]:
     """The methods of a scale that keep their weights only if told to."""
     found = [
@@ -180,13 +200,15 @@ def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[s
     ]
 
 
-def settle(looked: Looked, file: Path, *, anew: bool) -> str:
+def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] = MappingProxyType({})) -> str:
     """Write the configuration unless it is there, and say so.
 
-    It is written twice: which methods keep weights only if told to, the first form tells.
+    It is written twice: which methods keep weights only if told to, the first form tells. asked: columns that
+    a person names. Raises BadInput where one is there that is of another file, or takes other columns.
     """
     there = file.is_file()
     if there and not anew:
+        check_same(looked.path, file, asked)
         return f"config: {file} is there and is used as it is; --anew writes it anew"
     shared = config.load(["config/mine.yaml"])
     with whole(file) as temporary:
