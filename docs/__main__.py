@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from PIL import Image
 
 from docs.fill import Makers, filled, names
 from docs.listed import MAKERS
@@ -59,9 +60,10 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
 
 
 def pictured(results: Path) -> None:
-    """Copy the figures of claims beside the pages."""
+    """Copy the figures of claims beside the pages, in few colours, since each version stays in the history."""
     for paper in DRAWN:
-        shutil.copyfile(results / f"figures/{paper}/claims.png", f"docs/images/claims-{paper}.png")
+        with Image.open(results / f"figures/{paper}/claims.png") as image:
+            image.convert("RGB").quantize(64).save(f"docs/images/claims-{paper}.png", optimize=True)
 
 
 def write(makers: Makers, files: Iterable[Path]) -> list[Path]:
