@@ -60,10 +60,10 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
 
 
 def pictured(results: Path) -> None:
-    """Copy the figures of claims beside the pages, in few colours, since each version stays in the history."""
+    """Copy the figures of claims beside the pages, small, since each version stays in the history."""
     for paper in DRAWN:
         with Image.open(results / f"figures/{paper}/claims.png") as image:
-            image.convert("RGB").quantize(64).save(f"docs/images/claims-{paper}.png", optimize=True)
+            image.convert("RGB").quantize(256).save(f"docs/images/claims-{paper}.png", optimize=True)
 
 
 def write(makers: Makers, files: Iterable[Path]) -> list[Path]:
