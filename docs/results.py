@@ -103,10 +103,11 @@ def where(rows: pd.DataFrame, claim: str, verdict: str) -> str:
 
 
 def scores(results: Path, paper: str) -> str:
-    """Reported and our scores of some methods of a paper, on each of its data sets."""
+    """Reported and our scores of some methods of a paper, on each data set that has both."""
     name, methods, metric = FRONT[paper]
     rows = pd.read_csv(results / "tables" / paper / f"{name}.csv")
     rows = rows[(rows.metric == metric) & rows.method.isin(methods) & (rows.dataset != "avg")]
+    rows = rows[rows.reported.notna() & rows.ours.notna()]
     sets = list(dict.fromkeys(rows.dataset))
     header = ["method", *(f"{title(one)}: {whose}" for one in sets for whose in ("reported", "ours"))]
     known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
