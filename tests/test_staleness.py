@@ -51,7 +51,9 @@ def planned(folder):
     status, text = said(folder, "-n", *CONFIG)
     assert status == 0, text
     return {
-        f"{rule} {subject(values(about))}" for rule, about in wildcards(text) if rule not in ("all", "runs")
+        f"{rule} {subject(values(about))}"
+        for rule, about in wildcards(text)
+        if rule not in ("all", "runs", "overview")
     }
 
 

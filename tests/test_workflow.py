@@ -42,12 +42,14 @@ def test_data_become_scores_tables_figures_and_a_report(project):
             ".csv",
             ".html",
         }
-    for figure in ("figure1", "figure3", "figure4", "frequency"):
+    for figure in ("claims", "figure1", "figure3", "figure4", "frequency"):
         assert all(
-            (results / f"figures/glee/{figure}.{kind}").stat().st_size > 1000 for kind in ("pdf", "png")
+            (results / f"figures/glee/{figure}.{kind}").stat().st_size > 1000
+            for kind in ("pdf", "png", "html")
         )
     report = (results / "report.html").read_text("utf-8")
     assert "Comparison of classifiers" in report and "Norms of the vectors" in report
+    assert "4 of 4 planned runs are here" in report and "Which claims hold" in report
 
 
 def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_touched(project):
@@ -55,6 +57,7 @@ def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_t
     for file in [*files, *project.glob("workflow/**/*.smk"), project / "Snakefile"]:
         file.touch()
     assert planned(project) == []
+    assert "Nothing to be done" in snakemake(project, "all", "-n", *TINY).stdout
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from blocks import block, results
+from matplotlib.text import Text
 from safetensors.numpy import save_file
 from scales import scale
 from sklearn.neighbors import KNeighborsClassifier
@@ -19,7 +20,8 @@ from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point
 from tailprompt.report import answers, parameters, records, typeset
 from tailprompt.report.figures import style
-from tailprompt.report.figures.accuracy_by_parameters import apart
+from tailprompt.report.figures.accuracy_by_parameters import apart, finish, label
+from tailprompt.report.figures.accuracy_by_parameters import draw as spots_drawn
 from tailprompt.report.figures.lda import discriminants
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
@@ -234,6 +236,27 @@ def test_two_groups_have_one_discriminant_and_three_have_two():
 def test_labels_are_moved_apart_and_not_past_each_other():
     moved = apart(np.array([40.0, 40.1, 10.0, 40.2]), 1.0)
     assert moved.tolist() == [40.0, 41.0, 10.0, 42.0]
+
+
+def test_names_of_spots_close_to_each_other_neither_overlap_nor_leave_the_figure():
+    random = np.random.default_rng(0)
+    names = [f"P-Tuning v2, loss logit_adjusted {n}" for n in range(12)]
+    tuned, score = random.uniform(0.05, 30, 12), np.r_[random.uniform(79, 80, 11), 60]
+    table = pd.DataFrame({"parameters/tuned": tuned, "parameters/total": 30.0, "score": score}, index=names)
+    with style.plt.rc_context(style.SETTINGS):
+        figure, (axes, other) = style.panels(2, 2, 3.2)
+        for panel in (axes, other):
+            spots_drawn(panel, table, 1, color=style.HEAD, label="ours")
+            label(panel, table)
+            finish(panel, "A data set", "f1/tail")
+        figure.draw_without_rendering()
+        words = [panel.xaxis.label for panel in (axes, other)]
+        # without the lines to the spots
+        boxes = [Text.get_window_extent(text) for panel in (axes, other) for text in panel.texts]
+        style.plt.close(figure)
+    assert not any(one.overlaps(next_one) for i, one in enumerate(boxes) for next_one in boxes[:i])
+    boxes += [word.get_window_extent() for word in words]
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
 
 
 def test_one_axis_of_backbones_is_a_row_for_each():

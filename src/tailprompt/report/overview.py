@@ -87,8 +87,9 @@ def of_claims(root: Path, paper: dict) -> Judged:
     table = pd.read_csv(root / paper["table"], dtype={"section": str}, keep_default_na=False, na_values=[""])
     table = table[table.dataset == ALL]
     decided = {
-        verdict: [sentence(pd.Series(claim)) for claim in part.to_dict("records")]
-        for verdict, part in table[table.verdict.isin(DECIDED)].groupby("verdict")
+        verdict: [sentence(pd.Series(claim)) for claim in table[table.verdict == verdict].to_dict("records")]
+        for verdict in DECIDED
+        if verdict in {*table.verdict}
     }
     figure = root / paper["figure"] if paper["figure"] else None
     return Judged(
@@ -181,7 +182,7 @@ no refutation.</p>
 <th class="r">seeds</th><th>backbones</th><th>hardware</th><th class="r">time</th><th class="r">memory</th></tr></thead>
 {% macro row(one) %}
 <tr><td>{{ one.title }}</td><td class="r">{{ "{:,}".format(one.runs) }}</td><td class="r">{{ "{:,}".format(one.planned) }}</td>
-<td class="r">{{ one.methods }}</td><td class="r">{{ one.datasets }}</td><td class="r">{{ one.seeds }}</td>
+<td class="r">{{ one.methods or "" }}</td><td class="r">{{ one.datasets or "" }}</td><td class="r">{{ one.seeds or "" }}</td>
 <td>{{ one.backbones | listed }}</td>
 <td>{% for device, count in one.hardware.items() %}{{ device }}{% if one.hardware | length > 1 %} ({{ "{:,}".format(count) }}){% endif %}{{ ", " if not loop.last }}{% endfor %}</td>
 <td class="r">{{ one.seconds | time if one.runs }}</td><td class="r">{% if one.memory %}{{ "{:,.1f}".format(one.memory / 1000) }} GB{% endif %}</td></tr>

@@ -76,8 +76,8 @@ def overview(config: dict, everything: dict, whole: dict) -> dict:
         "runs": list(dict.fromkeys(run for taken in runs.values() for run in taken)),  # papers share some
         "planned": len({run for taken in planned.values() for run in taken}),
         "papers": [
-            {"title": config["papers"][paper]["title"], "runs": taken, "planned": len(planned[paper])}
-            for paper, taken in runs.items()
+            {"title": config["papers"][paper]["title"], "runs": runs.get(paper, []), "planned": len(taken)}
+            for paper, taken in planned.items()
             if taken
         ],
         "claims": claims,

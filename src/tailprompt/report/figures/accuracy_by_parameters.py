@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from tailprompt.report import records
 from tailprompt.report.figures import style
@@ -19,6 +18,7 @@ KINDS = ["tuned", "total"]
 SCORE = "accuracy/all"
 COLUMNS = ["parameters/tuned", "parameters/total", "score"]
 LEAST = 0.01  # millions; the axis is linear below it, so that zero can be shown
+LABELS = 12  # of names in the range of the scores
 AREA = 70  # square points of the spot of the largest model
 
 
@@ -28,7 +28,7 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
     runs, table, _ = records.taken(root, spec, [score])
     test = table[(table.split == "test") & (table.score == score)]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
-    figure, axes = style.panels(len(reports), 2, 3.0)
+    figure, axes = style.panels(len(reports), 2, 3.2)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
         ours = counted(runs[(runs.dataset == dataset) & runs.there], KINDS)
         ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
@@ -73,19 +73,26 @@ def draw(axes: Axes, table: pd.DataFrame, unit: float, *, color: str, label: str
 
 
 def label(axes: Axes, table: pd.DataFrame) -> None:
-    """Names beside the spots. Those with similar numbers of parameters form a column and are moved apart."""
+    """Names in a column at the right, apart from each other, with a line to the spot of each."""
     if table.empty:
         return
-    low, high = table["score"].min(), table["score"].max()
-    gap = max(high - low, 1.0) / 18
-    column = np.round(2 * np.log10(table["parameters/tuned"].clip(lower=LEAST / 10)))
-    for _, part in table.groupby(column.to_numpy()):
-        heights, right = apart(part["score"].to_numpy(), gap), part["parameters/tuned"].max()
-        for (name, spot), height in zip(part.iterrows(), heights, strict=True):
-            place = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 5.5}
-            axes.annotate(name, (right, height), **place)
-            line = [spot["parameters/tuned"], right], [spot["score"], height]
-            axes.plot(*line, color=style.FAINT, lw=0.4, zorder=0)
+    score = table["score"].to_numpy()
+    heights = apart(score, max(score.max() - score.min(), 1.0) / LABELS)
+    heights += score.mean() - heights.mean()
+    for (name, spot), height in zip(table.iterrows(), heights, strict=True):
+        place = {"xytext": (1.03, height), "textcoords": axes.get_yaxis_transform(), "va": "center"}
+        line = {
+            "arrowstyle": "-",
+            "color": style.FAINT,
+            "lw": 0.4,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "relpos": (0, 0.5),
+        }
+        axes.annotate(
+            name, (spot["parameters/tuned"], spot["score"]), fontsize=5.5, arrowprops=line, zorder=0, **place
+        )
+    axes.update_datalim([(0, heights.min()), (0, heights.max())], updatex=False)
 
 
 def apart(values: np.ndarray, gap: float) -> np.ndarray:
@@ -100,11 +107,12 @@ def apart(values: np.ndarray, gap: float) -> np.ndarray:
 def finish(axes: Axes, title: str, score: str) -> None:
     """Set the scales and titles of a panel."""
     axes.set_xscale("symlog", linthresh=LEAST)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xticks([0, 0.01, 1, 100], labels=["0", "0.01", "1", "100"])
+    axes.set_xticks([0.1, 10, 1000], minor=True)
     axes.set_xlim(-LEAST / 2, 3000)
     axes.margins(y=0.1)
     axes.set_title(style.title(title))
-    axes.set_xlabel("tuned parameters without the classifier, millions")
+    axes.set_xlabel("tuned parameters without\nthe classifier, millions")
     axes.set_ylabel(f"test {metrics.title(score)}" if score != SCORE else "test accuracy")
     if not axes.collections:
         style.empty(axes)

@@ -123,4 +123,4 @@ def title(text: str) -> str:
 def empty(axes: Axes, words: str = "not run") -> None:
     """Say in a panel that it has nothing to show."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
-    axes.tick_params(bottom=False, labelbottom=False)
+    axes.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
