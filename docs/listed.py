@@ -21,6 +21,7 @@ EQUATION = re.compile(r"^(?! *#).*# ([A-Z].*\bEqs?\. \d[^\n]*)$")
 SLOTS = ("input", "tuner", "head", "loss", "sampler")
 OURS = re.compile(r"\b(GLEE|LPT|PPT|P-Tuning)\b")
 GROUP = re.compile(r"^  # (.*)$")
+HEADING = re.compile(r"(?<!al)[.:] ")
 ROW = re.compile(r"^  ([\w-]+): +\{")
 MINE = {
     "mine": "texts",
@@ -102,11 +103,16 @@ def methods() -> str:
 
 
 def group(comment: list[str], lines: list[list[str]]) -> str:
-    """The rows of methods that stand together, under the first sentence of their comment."""
-    heading, _, rest = " ".join(comment).partition(". ")
-    parts = [f"### {heading[0].upper()}{heading[1:].rstrip('.')}", md_text(rest)]
+    """The rows of methods that stand together, under the first words of their comment."""
+    heading, *rest = HEADING.split(" ".join(comment), maxsplit=1)
+    parts = [f"### {capital(heading).rstrip('.')}", capital("".join(rest))]
     parts += [table(("method", "title", "made of", "in"), lines, "llll")]
     return "\n\n".join(part for part in parts if part)
+
+
+def capital(text: str) -> str:
+    """A sentence with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def described(name: str, row: dict, tables: tuple) -> list[str]:
