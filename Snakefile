@@ -8,6 +8,7 @@ import atexit
 import gc
 import sys
 
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.25")
@@ -15,6 +16,9 @@ HOME = str(workflow.current_basedir)  # not that of a workflow that takes this o
 sys.path.insert(0, f"{HOME}/src")
 # A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
 gc.disable()
+
+FAILED = {}  # job -> its log
+logger.addFilter(lambda record: note_failed(FAILED, record))
 
 
 report: "workflow/report/workflow.rst"
@@ -53,7 +57,7 @@ onsuccess:
 onerror:
     unshare()
     # at the very end, below what Snakemake says itself
-    atexit.register(lambda: print(last_words(log), file=sys.stderr))
+    atexit.register(lambda: print(last_words(FAILED.values()), file=sys.stderr))
 
 
 rule all:

@@ -25,6 +25,7 @@ HEADING = re.compile(r"(?<!al)[.:] ")
 ROW = re.compile(r"^  ([\w-]+): +\{")
 MINE = {
     "mine": "texts",
+    "mine-choices": "questions with options",
     "mine-images": "images",
     "mine-tags": "tags",
     "mine-passages": "questions about passages",
@@ -139,27 +140,31 @@ def shown_in() -> dict[str, tuple[str, ...]]:
     return {method: tuple(tables) for method, tables in found.items()}
 
 
-def mine(scale: str = "") -> str:
-    """The methods on data of one's own: how many on those of a scale, or which."""
-    chosen = {name: methods_on(name) for name in MINE}
-    if scale:
-        return str(len(chosen[scale]))
-    lines = [
-        [
-            f"`config/{name}.yaml`",
-            MINE[name],
-            str(len(chosen[name])),
-            ", ".join(f"`{one}`" for one in chosen[name]),
-        ]
-        for name in MINE
-    ]
-    return table(("file", "for", "methods", "which"), lines, "llrl")
+def mine(kind: str = "") -> str:
+    """The methods on data of one's own: how many on those of a kind, or which, and their runs a seed."""
+    if kind:
+        return str(len(own_table(kind)["methods"]))
+    lines = []
+    for kind, what in MINE.items():
+        block = own_table(kind)
+        which = ", ".join(f"`{method}`" for method in block["methods"])
+        lines.append(
+            [f"`config/{kind}.yaml`", what, str(len(block["methods"])), str(runs_a_seed(block)), which]
+        )
+    return table(("file", "for", "methods", "runs a seed", "which"), lines, "llrrl")
 
 
-def methods_on(scale: str) -> list[str]:
-    """The methods of the table that names a winner on one's own data."""
-    spec = yaml.safe_load(Path("config/papers/mine.yaml").read_text("utf-8"))
-    return spec["papers"][scale]["tables"]["table2"]["methods"]
+def runs_a_seed(block: dict) -> int:
+    """The runs of a table that chooses a rate for each of its methods."""
+    rates = block["choose"].get("of", {})
+    return sum(len(rates.get(method, block["choose"]["values"])) or 1 for method in block["methods"])
+
+
+def own_table(kind: str) -> dict:
+    """The table that names a winner on one's own data, or that of a first round (`try`)."""
+    file, name = ("try", "first") if kind.startswith("try") else ("mine", "table2")
+    papers = yaml.safe_load(Path(f"config/papers/{file}.yaml").read_text("utf-8"))["papers"]
+    return papers[kind]["tables"][name]
 
 
 def backbones() -> str:

@@ -36,8 +36,11 @@ def results(root, *, methods=("a", "b")):
 
 
 def test_wrong_labels_come_first_with_their_reasons_the_rare_class_too(tmp_path):
-    listed, out, methods = audit.audit([results(tmp_path)], None, doubts.SHARE)
-    assert methods == 2 and out == tmp_path / "audit/made.csv"
+    listed, out, about = audit.audit([results(tmp_path)], None, doubts.SHARE)
+    assert (
+        about.startswith("2 of 2 methods judged the 300 rows of dev and test of made.")
+        and out == tmp_path / "audit/made.csv"
+    )
     first = listed[listed.advice == "check"]
     assert {*WRONG} <= {*first.id}
     row = first.set_index("id").loc["test-3"]
@@ -76,3 +79,20 @@ def test_a_method_that_has_learned_little_does_not_judge():
     labels = np.array([0, 1, 2, 3])
     good, poor = np.eye(4), np.eye(4)[[0, 2, 3, 1]]
     assert [*audit.able({"good": good, "poor": poor}, labels)] == ["good"]
+
+
+@pytest.mark.parametrize("other", ["made@train=300", "made@train=300,dev=9"])
+def test_of_cuts_of_a_data_set_the_one_with_most_training_rows_is_judged(tmp_path, other):
+    place = results(tmp_path)
+    made_up.data(tmp_path, other, rows={"train": 300, "dev": 150, "test": 150})
+    made_up.run(tmp_path, "c", 1, dataset=other)
+    listed, out, about = audit.audit([place], None, doubts.SHARE)
+    assert out.name == "made.csv" and "2 of 2 methods" in about and {*WRONG} <= {*listed.id}
+
+
+def test_the_list_says_what_was_judged_and_counts_in_whole_numbers(tmp_path):
+    found = audit.audit([results(tmp_path)], None, doubts.SHARE)
+    assert "Its 647 training rows are not judged" in audit.told(*found)
+    written = pd.read_csv(found[1], dtype=str)
+    numbers = written[["rank", "class_rows"]].stack().dropna()
+    assert len(numbers) and numbers.str.fullmatch(r"\d+").all()

@@ -13,6 +13,7 @@ import toy
 from tailprompt import predict
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
+from tailprompt.plan import agreement
 from tailprompt.tasks.classification import CLASSIFICATION
 
 SOFT = {
@@ -363,3 +364,37 @@ def test_open_decoding_may_answer_with_no_class_and_predicts_among_the_classes(r
     kept = toy.scores(runs["open"]).query("split == 'test'")
     assert kept.prediction.max() == 3 and kept.columns[-1] == 3  # a random backbone says any word
     assert made.prediction.tolist() == [list(toy.WORDS)[i] for i in kept[[0, 1, 2]].to_numpy().argmax(1)]
+
+
+OWN = {
+    "prompt": ({"text": "docstring"}, {"text": "docstring"}),
+    "pair": ({"text": "question", "pair": "passage"}, {"text": "question", "pair": "passage"}),
+    "options": ({"text": "q", "pair": "of", "choices": ["one", "two", "three"]}, {"text": "q", "pair": "of"}),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_columns_of_the_runs_own_data_are_known(runs, tmp_path, name):
+    columns, renamed = OWN[name]
+    paired = name == "pair"
+    table = questions() if name == "options" else toy.table(pair=True) if paired else toy.table()
+    table = table[table.split == "test"].drop(columns=["id", "split", "label"])
+    if name == "options":
+        table = table[table.choices.map(len) == len(columns["choices"])]
+    table.to_parquet(tmp_path / "plain.parquet")
+    expected = pd.read_csv(run(runs[name], tmp_path / "plain.parquet")).prediction
+    theirs = table.rename(columns=renamed)
+    if name == "options":
+        lists = theirs.pop("choices")
+        theirs = theirs.assign(**{key: lists.str[i] for i, key in enumerate(columns["choices"])})
+    theirs.to_parquet(tmp_path / "own.parquet")
+    report = agreement.data_of(runs[name]).with_suffix(".json")
+    before = report.read_text() if report.is_file() else None
+    report.parent.mkdir(exist_ok=True)
+    report.write_text(json.dumps({"row": {"columns": columns}}))
+    try:
+        made = pd.read_csv(run(runs[name], tmp_path / "own.parquet")).prediction
+        again = pd.read_csv(run(runs[name], tmp_path / "plain.parquet")).prediction
+    finally:
+        report.unlink() if before is None else report.write_text(before)
+    assert made.tolist() == again.tolist() == expected.tolist()

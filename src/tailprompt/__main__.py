@@ -203,8 +203,9 @@ def attempt(arguments: list[str]) -> None:
     """
     from tailprompt import answer
     from tailprompt.data.looked import look
-    from tailprompt.plan import first_round
+    from tailprompt.plan import first_hours, first_round
     from tailprompt.plan.config import load
+    from tailprompt.report.page.write import on_screen
 
     column = {"metavar": "COLUMN", "help": "its name, where the guess is wrong"}
     options = options_of(
@@ -228,7 +229,7 @@ def attempt(arguments: list[str]) -> None:
     asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}
     print(first_round.settle(looked, Path(files[-1]), anew=options.anew, asked=asked))
     whole = load(files)
-    print("\n".join(first_round.told(whole)), flush=True)
+    print("\n".join(first_hours.told(whole)), flush=True)
     if options.look:
         return
     command = [
@@ -245,7 +246,7 @@ def attempt(arguments: list[str]) -> None:
     if code := subprocess.run(command).returncode:
         raise SystemExit(code)
     text, page = answer.write(whole)
-    print(f"\n{text}\n{page}")
+    print(f"\n{on_screen(text)}\n{page}")
 
 
 COMMANDS = {

@@ -7,14 +7,18 @@ is of the table `first` of the scale, and of its table `curve` (the same methods
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
-from tailprompt.plan.first_round import PAPERS, elsewhere
+from tailprompt.plan.first_hours import elsewhere
+from tailprompt.plan.first_round import MODELS, PAPERS
 from tailprompt.report.page import evidence, pictures, words
-from tailprompt.report.page.write import Section, html, markdown
+from tailprompt.report.page.write import Section, html, markdown, on_screen
+
+AUDITED = "Rows of dev and test are judged, by all methods; no method trained on them."
 
 
 def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
@@ -26,29 +30,38 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         )
     results, score = root / "results" / scale["scale"], first["winner"]
     rows, runs, report = evidence.standing(results, first)
-    metric = score.partition("/")[0]
-    groups, worst = evidence.groups(rows, metric), evidence.worst(runs, rows[0].method, report)
+    metric, groups = evidence.groups(rows, score.partition("/")[0])
+    worst, images = evidence.worst(runs, rows[0].method, report), report["language"] == "image"
     folder, kept = evidence.predicting(runs, rows[0].method)
+    searched = "" if "choose" in first else f"config/{MODELS[images]}.yaml"
     sections = [
-        Section("", [words.advice(rows)], pictures.svg(pictures.ranking(rows, score))),
+        Section("", words.advice(rows, report), pictures.svg(pictures.ranking(rows, score))),
         Section(
-            "Head and tail, and the cost",
-            [],
+            "Head and tail, and the cost" if groups else "The cost",
+            [words.trained(rows)],
             pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
-            words.methods(rows, score, groups, searched="choose" in first),
+            words.methods(rows, score, metric, groups, searched=searched),
         ),
         Section(
             "Where it goes wrong",
-            [],
-            pictures.svg(pictures.confusion(worst, report["classes"])),
-            words.classes(worst, report["classes"]),
+            words.left_out(report, worst),
+            pictures.svg(pictures.confusion(worst, report["classes"])) if worst else "",
+            words.classes(worst, report["classes"]) if worst else None,
         ),
         Section("What more would give", *further(results, curve, rows, score, elsewhere(scale, runs, root))),
-        Section("To predict new rows", [], commands=tuple(words.command(str(folder), kept, rows[0].method))),
-        Section("To check the labels", [], commands=(f"tailprompt audit {folder.parents[1]}",)),
+        Section(
+            "To predict new rows",
+            [],
+            commands=tuple(words.command(str(folder), kept, rows[0].method, images=images)),
+        ),
+        Section(
+            "To check the labels",
+            [AUDITED],
+            commands=(f"tailprompt audit {shlex.quote(str(folder.parents[4]))}",),
+        ),
         Section("The data", [words.looked(report)]),
     ]
-    title, said = f"Which method to take on {report['title']}", words.headline(rows, score)
+    title, said = f"Which method to take on {report['title']}", words.headline(rows, score, report)
     return html(title, said, sections), markdown(title, said, sections), results
 
 
@@ -86,7 +99,7 @@ def main() -> None:
         "--configfile", action="append", required=True, metavar="FILE", help="the scale; may be repeated"
     )
     text, place = write(config.load(parser.parse_args().configfile))
-    print(f"{text}\n{place}")
+    print(f"{on_screen(text)}\n{place}")
 
 
 if __name__ == "__main__":

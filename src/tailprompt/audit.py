@@ -1,6 +1,7 @@
 """List the rows of a data set whose label is most doubtful, class by class, by the predictions of its runs.
 
-`tailprompt audit PLACE ...`: PLACE is a run's folder or above it (results/mine/runs/mine/bert-mini/tickets).
+`tailprompt audit PLACE ...`: PLACE is a run's folder or above it (results/my-tickets/runs). Of cuts of one
+data set the runs with the most training rows judge.
 Rows of dev and test are judged, which no run trained on. Methods count alike, however many runs each has;
 those that get less than half as many rows right as the best are left out. Rows whose text stands elsewhere
 with another label are listed too, those of train among them. Nothing is changed: the list is a CSV for
@@ -30,24 +31,29 @@ COLUMNS = ["id", "split", "label", "suggested", "advice", "margin", "label_proba
 COLUMNS += ["suggested_probability", "rank", "class_rows", "reasons", "text"]
 
 
-def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFrame, Path, int]:
-    """The list of doubtful rows, the file that it is written to, and the number of methods that judged."""
-    folders = runs(places)
-    data = one_dataset(folders)
+def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFrame, Path, str]:
+    """The list of doubtful rows, the file that it is written to, and by what and of what it was judged."""
+    folders = of_one(runs(places))
+    data = agreement.data_of(folders[0])
     report = read_json(data.with_suffix(".json"), "classes", "dataset")
     if recorded(report) is not CLASSIFICATION:
         raise BadInput(
             f"{report['dataset']}: audit is of rows with one class each, and these have other labels"
         )
-    by_method, rows = judged(folders)
-    by_method = able(by_method, rows.label.to_numpy())
+    every, rows = judged(folders)
+    by_method = able(every, rows.label.to_numpy())
+    about = (
+        f"{len(by_method)} of {len(every)} methods judged the {len(rows):,} rows of dev and test of "
+        f"{report['dataset']}. Its {report['rows']['train']:,} training rows are not judged, as "
+        "methods learnt their labels; they are listed only where the same text has two labels"
+    )
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
     table = read_parquet(data, "id", "split", "label", *texts)
     listed = with_reasons(doubts.doubtful(by_method, rows.label.to_numpy(), share=share), rows, table, report)
     out = out or results_of(folders[0]) / "audit" / f"{report['dataset']}.csv"
     with whole(out) as temporary:
         listed.to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
-    return listed, out, len(by_method)
+    return listed, out, about
 
 
 def runs(places: list[Path]) -> list[Path]:
@@ -64,14 +70,21 @@ def runs(places: list[Path]) -> list[Path]:
     return sorted(found)
 
 
-def one_dataset(folders: list[Path]) -> Path:
-    """The Parquet file of the data set of all these runs."""
-    names = {folder.parts[-3] for folder in folders}
-    if len(names) > 1:
+def of_one(folders: list[Path]) -> list[Path]:
+    """The runs on one data set; of cuts of it those with the most training rows, which know most."""
+    names = {folder.parts[-3]: folder for folder in folders}
+    if len({name.partition("@")[0] for name in names}) > 1:
         raise BadInput(
             f"audit is of one data set, and these runs are on {known(names)}; name the runs of one"
         )
-    return agreement.data_of(folders[0])
+    rows = {name: trained_on(folder) for name, folder in names.items()} if len(names) > 1 else {}
+    most = max(rows, key=lambda name: (rows[name], "@" not in name), default=next(iter(names)))
+    return [folder for folder in folders if folder.parts[-3] == most]
+
+
+def trained_on(folder: Path) -> int:
+    """The number of training rows of the data set of a run."""
+    return read_json(agreement.data_of(folder).with_suffix(".json"), "rows")["rows"]["train"]
 
 
 def judged(folders: list[Path]) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
@@ -116,15 +129,17 @@ def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, 
     both = pd.concat([listed, more], ignore_index=True)
     texts = dict(zip(table.id, table["text"] if "text" in table else table.id, strict=True))
     names = {key: [classes[int(c)] for c in both[key]] for key in ("label", "suggested")}
-    return both.assign(text=both.id.map(texts), **names)[COLUMNS]
+    whole_numbers = {key: both[key].astype("Int64") for key in ("rank", "class_rows")}
+    return both.assign(text=both.id.map(texts), **names, **whole_numbers)[COLUMNS]
 
 
-def told(listed: pd.DataFrame, out: Path, methods: int) -> str:
+def told(listed: pd.DataFrame, out: Path, about: str) -> str:
     """What the screen says of a list."""
     check = listed[listed.advice == doubts.CHECK]
     lines = [
         f"{len(check)} rows of {check.label.nunique()} classes to check, {len(listed) - len(check)} doubted "
-        f"but kept in their class, by {methods} method{'s' if methods > 1 else ''}: {out}"
+        f"but kept in their class: {out}",
+        about,
     ]
     lines += [
         f"  {row.id} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()

@@ -39,6 +39,7 @@ from tailprompt.inputs.written import counted
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
+from tailprompt.plan import agreement
 from tailprompt.plan.places import present
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
@@ -155,7 +156,9 @@ def predict_file(
     columns = columns_of(about["wanted"], given, run)
     taken, classes = about["task"].shown_as, len(about["classes"])
     unit = about["task"].unit
-    table, examples = read(file, columns, encoding=encoding, taken=taken, options=classes, unit=unit)
+    table, examples = read(
+        file, columns, encoding=encoding, taken=taken, options=classes, unit=unit, own=own_columns(run)
+    )
     with whole(out) as temporary:
         how = about["data"].get("decoded")
         seen = decoded(examples, how, file, out) if about["images"] else nullcontext((examples, None))
@@ -183,6 +186,16 @@ def check_out(out: Path, columns: tuple[str, ...]) -> None:
             f"{out} was not written by tailprompt predict (it has no columns {' and '.join(columns[:2])}); "
             "name another file with --out"
         )
+
+
+def own_columns(run: Path) -> dict[str, str | list[str]]:
+    """The names that the columns have in the run's own data: what its configuration called text, and others.
+
+    Several columns that made one text are not among them.
+    """
+    row = (agreement.tolerant(agreement.data_of(run).with_suffix(".json")) or {}).get("row") or {}
+    names = (row.get("columns") or {}).items()
+    return {key: name for key, name in names if isinstance(name, str) or key == CHOICES}
 
 
 def check_place(about: dict, run: Path) -> None:

@@ -90,6 +90,87 @@ def test_a_folder_of_images_has_its_classes_counted(tmp_path):
         look(tmp_path / "empty")
 
 
+QUIZ = {"question": ENGLISH, "optA": ["x"] * 20, "optB": ["y"] * 20}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        QUIZ | {"answer": ["A", "B"] * 10},
+        QUIZ | {"correct": ["0", "1"] * 10},
+        QUIZ | {"right": ["x", "y"] * 10},
+        {"text": ENGLISH, "a": ["x"] * 20, "b": ["y"] * 20, "label": ["b", "a"] * 10},
+    ],
+    ids=["letters", "places", "texts", "short names"],
+)
+def test_questions_with_options_are_sent_to_their_own_configuration(tmp_path, columns):
+    with pytest.raises(BadInput, match="config/mine-choices.yaml"):
+        look(written(tmp_path / "quiz.csv", **columns))
+
+
+@pytest.mark.parametrize(
+    "name, content, says",
+    [("names.conll", "EU B-ORG\nrejects O\n", "mine-tags.yaml"),
+     ("questions.json", '{"data": [{"paragraphs": []}]}', "mine-passages.yaml")],
+    ids=["tags", "passages"],
+)  # fmt: skip
+def test_files_of_other_forms_are_sent_to_their_own_configuration(tmp_path, name, content, says):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BadInput, match=says):
+        look(tmp_path / name)
+
+
+@pytest.mark.parametrize("first, second", [("premise", "hypothesis"), ("Sentence1", "sentence2")])
+def test_two_texts_that_go_together_are_both_read(tmp_path, first, second):
+    found = look(written(tmp_path / "pairs.csv", **{first: ENGLISH, second: CHINESE[::-1], "label": LABELS}))
+    assert (found.columns["text"], found.columns["pair"]) == (first, second)
+
+
+def test_columns_that_nothing_reads_are_said(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, note=ENGLISH[::-1]))
+    assert "not read: 'note'" in found.said
+
+
+def test_a_tie_between_columns_is_said(tmp_path):
+    file = written(tmp_path / "a.csv", words=ENGLISH, kind=["p", "q"] * 10, sort=["r"] * 19 + ["s"])
+    said = look(file).said
+    assert any("fewest different values, as 'sort' have" in line for line in said)
+
+
+@pytest.mark.parametrize("label", ["fire", "order"])
+def test_a_first_row_in_the_place_of_the_header_is_refused(tmp_path, label):
+    rows = [f"{text},{name}" for text, name in zip(ENGLISH, LABELS, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join([f"my printer burns,{label}", *rows]))
+    with pytest.raises(BadInput, match="its first line seems to be a row"):
+        look(tmp_path / "a.csv")
+
+
+def test_latin_letters_without_english_words_may_be_another_language(tmp_path):
+    german = ["Der Drucker brennt schon wieder", "Wo bleibt meine Bestellung", "Ich will mein Geld"] * 6
+    found = look(written(tmp_path / "a.csv", text=german, label=["x", "y", "y"] * 6))
+    assert any("so it may be another" in line for line in found.said)
+
+
+def test_what_prepare_refuses_is_refused_before(tmp_path):
+    with pytest.raises(BadInput, match="5 rows have an empty text"):
+        look(written(tmp_path / "a.csv", text=["a", "b", "c", ""] * 5, label=LABELS))
+
+
+def test_the_rows_of_each_split_are_those_that_prepare_makes(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS))
+    assert found.splits == {"train": [3, 3, 7], "dev": [1, 1, 1], "test": [1, 1, 2]}
+
+
+def test_the_splits_of_a_folder_of_images_are_counted(tmp_path):
+    for split, name, number in (("train", "cat", 9), ("train", "dog", 5), ("test", "cat", 3)):
+        for i in range(number):
+            place = tmp_path / split / name / f"{i}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (4, 4)).save(place)
+    splits = look(tmp_path).splits
+    assert {split: sum(counts) for split, counts in splits.items()} == {"train": 12, "dev": 2, "test": 3}
+
+
 def pictures(root, **numbers):
     """So many images in each folder, whose parts are divided by two underscores."""
     for name, number in numbers.items():

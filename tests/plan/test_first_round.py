@@ -1,5 +1,6 @@
 """The configuration of a first round: the keys of config/mine.yaml, never written over in silence."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 import yaml
 
 from tailprompt.data.looked import Looked, look
+from tailprompt.data.table import load as prepared
 from tailprompt.errors import BadInput
-from tailprompt.plan import first_round
-from tailprompt.plan.blocks import all_points
+from tailprompt.plan import first_hours, first_round
+from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
+from tailprompt.plan.rows import dataset_row
 
 
 def tickets(folder, rows=60):
@@ -73,7 +76,8 @@ def test_a_configuration_of_other_data_or_columns_is_never_taken_for_these(tmp_p
 @pytest.mark.parametrize("language", ["en", "zh", "image"])
 def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     columns = {} if language == "image" else {"text": "text", "label": "label"}
-    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, ())
+    splits = {"train": [69_990, 10], "dev": [9_999, 1], "test": [19_998, 2]}
+    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, (), splits)
     file = tmp_path / "c.yaml"
     first_round.settle(looked, file, anew=False)
     whole = load([file])
@@ -84,5 +88,102 @@ def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
 
 def test_the_times_are_told_by_method(tmp_path):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
-    runs, methods = first_round.told(load([tmp_path / "c.yaml"]))
+    runs, methods = first_hours.told(load([tmp_path / "c.yaml"]))
     assert "36 runs, about" in runs and "tfidf" in methods
+
+
+def record(steps, seconds):
+    return {"steps": steps, "seconds": seconds}
+
+
+def test_the_time_with_another_backbone_grows_with_that_of_the_slowest_method(tmp_path):
+    first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
+    whole, name = load([tmp_path / "c.yaml"]), "my-my-tickets-2"
+
+    def minutes(seconds):
+        runs = [("tfidf", "tfidf", record(0, 9999.0)), ("prompt", "bert-mini", record(250, seconds)),
+                ("linear", "bert-mini", record(250, 5.0))]  # fmt: skip
+        same = {"dataset": name, "seed": 1, "there": True}
+        table = [same | {"method": m, "run": m, "backbone": b, "record": r} for m, b, r in runs]
+        (said,) = first_hours.elsewhere(whole, pd.DataFrame(table))
+        assert "of Prompt-tuning here" in said and "`" not in said
+        return int(re.search(r"about (\d+) minutes", said)[1])
+
+    assert minutes(60.0) == pytest.approx(2 * minutes(30.0), abs=2) and minutes(30.0) > 1
+
+
+def test_only_what_is_left_is_counted(tmp_path, monkeypatch):
+    first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
+    whole = load([tmp_path / "c.yaml"])
+    slow = lambda _config, point, *_: 120.0 if point.method != "prompt" else None  # noqa: E731
+    monkeypatch.setattr(first_hours, "finished", slow)
+    said = first_hours.told(whole)
+    assert said[0].startswith("6 runs of 36, the others are done, about")
+    monkeypatch.setattr(first_hours, "finished", lambda *_: 120.0)
+    assert first_hours.told(whole)[0] == "all 36 runs are done"
+
+
+def test_a_method_that_no_table_takes_is_said_before_anything_runs(tmp_path):
+    first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
+    whole = load([tmp_path / "c.yaml"])
+    protocol = whole["protocols"]["mine"] | {"methods": ["tfidf", "knn"]}
+    said = first_hours.told(whole | {"protocols": whole["protocols"] | {"mine": protocol}})
+    assert any("no run" in line and "knn" in line for line in said)
+
+
+def test_a_method_joins_where_the_configuration_lists_them(tmp_path):
+    file = tmp_path / "c.yaml"
+    first_round.settle(tickets(tmp_path), file, anew=False)
+    file.write_text(file.read_text().replace("[tfidf, ", "[tfidf, knn, "))
+    points = [point for point in all_points(load([file])) if point.method == "knn"]
+    assert len(points) == 2 * 3
+
+
+def split_file(folder, **rows):
+    """A file with a column of splits, of 22 classes as far as the rows go."""
+    table = [(f"text {split} {i}", f"class {i % 22}", split) for split, n in rows.items() for i in range(n)]
+    pd.DataFrame(table, columns=["body", "team", "split"]).to_csv(folder / "s.csv", index=False)
+    return look(folder / "s.csv")
+
+
+@pytest.mark.parametrize(
+    "rows, cut",
+    [
+        ({"train": 180, "dev": 59, "test": 60}, ""),
+        ({"train": 916, "dev": 305, "test": 305}, "@dev=300"),
+        ({"train": 180, "test": 1200}, "@test=1000"),
+        ({"train": 2000, "valid": 400, "test": 1500}, "@train=1500,dev=300,test=1000"),
+        ({"train": 60, "dev": 44, "test": 44}, ""),
+    ],
+    ids=str,
+)
+def test_a_file_with_splits_is_cut_by_what_each_has(tmp_path, rows, cut):
+    looked = split_file(tmp_path, **rows)
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    whole = load([tmp_path / "c.yaml"])
+    assert whole["sets"]["mine"] == [f"my-s{cut}"]
+    for dataset in all_datasets(whole):  # each cut is possible
+        row = dataset_row(whole, dataset)
+        table, _ = prepared(row, {"all": tmp_path / "s.csv"})
+        assert len(table) and row["cut"].items() <= table["split"].value_counts().to_dict().items()
+
+
+def test_as_many_classes_as_a_cut_cannot_hold_are_cut_to_what_they_need(tmp_path):
+    splits = {"train": [3] * 1000, "dev": [1] * 1000, "test": [1] * 1000}
+    looked = Looked(Path("data/x"), "en", {"text": "t", "label": "l"}, 5000, 1000, 0, 32, (), splits)
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    whole = load([tmp_path / "c.yaml"])
+    assert whole["sets"] == whole["sets"] | {"mine": ["my-x@train=2000"], "curve": []}
+    assert {point.dataset for point in all_points(whole)} == {"my-x@train=2000"}
+
+
+@pytest.mark.parametrize("rows", [41, 300, 1066, 9000])
+def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows):
+    splits = {"train": [rows - 5, 5], "dev": [rows // 10, 1], "test": [rows // 5, 2]}
+    columns = {"text": "text", "label": "label"}
+    looked = Looked(Path("data/x"), "en", columns, rows, 2, 0, 32, (), splits)
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    told = load([tmp_path / "c.yaml"])["protocols"]["mine"]["settings"]
+    an_epoch = -(-min(rows, 1500) // told["batch"])
+    assert round(told["epochs"] * an_epoch) == 250 and told["patience"] == told["epochs"]
+    assert told["select"] == ("f1" if rows >= 500 else "last")

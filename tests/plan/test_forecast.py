@@ -1,6 +1,7 @@
 """`tailprompt plan`: the runs, downloads and cost of a scale agree with the plan and with finished runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.plan import agreement, asked, blocks, made, starts
 from tailprompt.plan import settings as plan
-from tailprompt.plan.forecast import forecast
+from tailprompt.plan.forecast import forecast, seconds_left
 from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
 from tailprompt.plan.layers import merge
 
@@ -229,3 +230,31 @@ def test_files_that_data_dir_lacks_are_named_unless_their_data_are_prepared(tmp_
     assert "not in data_dir" not in forecast(config, tmp_path)
     lpt = {"make": {"lpt": {"tables": ["table3"], "figures": []}}, "data_dir": "there"}
     assert "Places_LT_test.txt, places-lt/\n" in forecast(scale("paper") | lpt, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "row, content, rows",
+    [
+        (
+            {"loader": "squad"},
+            {"data": [{"paragraphs": [{"qas": [{"question": "a?"}, {"question": "b"}]}]}]},
+            2,
+        ),
+        ({"columns": {"text": "body"}}, [{"body": "a", "label": "x"}, {"body": "b", "label": "y"}], 2),
+        ({}, [{"text": "a", "label": "x"}] * 3, 3),
+    ],
+    ids=["questions", "own column", "texts"],
+)
+def test_rows_on_one_line_of_json_are_counted(tmp_path, row, content, rows):
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    assert stated({"cut": {}, "path": "a.json", **row}, tmp_path) == rows
+
+
+def test_a_run_takes_as_long_as_those_of_its_method():
+    config = scale("demo")
+    points = [point for point in blocks.all_points(config) if point.protocol == "glee"]
+    first = points[0]
+    slow = next(each for each in points if each.method != first.method and each.dataset == first.dataset)
+    done = {replace(first, seed=7): 10.0, replace(first, seed=8): 20.0, replace(slow, seed=7): 900.0}
+    left = seconds_left(config, [first, slow], done, Path("."), cpu=True)
+    assert (left[first], left[slow]) == (15.0, 900.0)

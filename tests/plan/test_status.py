@@ -1,5 +1,6 @@
 """`tailprompt status` and `retrain`: where runs stand and why, and what is trained again."""
 
+import logging
 import os
 import stat
 import sys
@@ -19,7 +20,7 @@ from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import held
 from tailprompt.plan.points import Point
-from tailprompt.plan.reasons import failed_logs, last_words, reason, why_failed
+from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
 from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
 
 DEMO = scale("demo")
@@ -129,38 +130,25 @@ def test_without_a_word_the_full_disk_or_the_kill_is_named(tmp_path, monkeypatch
     assert why_failed(log) == f"the disk of {log} is full (12 bytes are free)"
 
 
-SNAKEMAKE = """
-Error in rule train:
-    jobid: 3
-    input: asked.json
-    log: {0}/a.log (check log file(s) for error details)
-Error in rule prepare:
-    jobid: 4
-    log: {0}/b.log (check log file(s) for error details)
-Error in rule train:
-    jobid: 5
-    log: {0}/c.log (check log file(s) for error details)
-Finished jobid: 4 (Rule: prepare)
-Error in group short:
-    jobs:
-        rule train:
-            jobid: 6
-            log: {0}/d.log (check log file(s) for error details)
-"""
+def told(event, **more):
+    """A record of Snakemake's logger, which is not shown where it is told to be quiet."""
+    return logging.makeLogRecord({"event": event, **more})
 
 
 def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_path):
-    told = SNAKEMAKE.format(tmp_path)
-    assert [log.name for log in failed_logs(told)] == ["a.log", "c.log", "d.log"]
-    for name in "ad":
-        (tmp_path / f"{name}.log").write_text("error: the loss is nan\n")
-    (tmp_path / "c.log").write_text("error: no verbalizer\n")
-    (tmp_path / "snakemake.log").write_text(told)
-    assert last_words([tmp_path / "snakemake.log"]).splitlines() == [
+    failed: dict = {}
+    records = [told("job_error", jobid=job, log=[str(tmp_path / f"{job}.log")]) for job in (3, 4, 5, 6)]
+    records += [told("job_finished", job_id=4), told("job_info"), told("job_error", jobid=7, log=[])]
+    assert all(note_failed(failed, record) for record in [*records, logging.makeLogRecord({})])
+    assert [log.name for log in failed.values()] == ["3.log", "5.log", "6.log"]
+    for job in (3, 6):
+        (tmp_path / f"{job}.log").write_text("error: the loss is nan\n")
+    (tmp_path / "5.log").write_text("error: no verbalizer\n")
+    assert last_words(failed.values()).splitlines() == [
         "",
         "3 jobs failed:",
-        f"  {tmp_path}/a.log and 1 more: the loss is nan",
-        f"  {tmp_path}/c.log: no verbalizer",
+        f"  {tmp_path}/3.log and 1 more: the loss is nan",
+        f"  {tmp_path}/5.log: no verbalizer",
     ]
     assert last_words([]) == ""
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tailprompt.errors import BadInput
-from tailprompt.report.page import evidence, pictures, words
-from tailprompt.report.page.write import Section, html, markdown
+from tailprompt.report.page import evidence, lengths, pictures, words
+from tailprompt.report.page.write import Section, html, markdown, on_screen
 from tailprompt.report.tables.scores import scores
 
 METHODS = ("cls-tanh", "cls-tanh-focal", "prompt")
@@ -19,6 +19,11 @@ METRICS = ["f1/all", "f1/head", "f1/tail", "accuracy/all"]
 
 def spec(**more):
     return blocks.block("scores", METHODS, metrics=METRICS, winner="f1/all", **more)
+
+
+def made_up_report(test=tuple(made_up.TEST)):
+    """What the page needs of a data set's report."""
+    return {"counts": {"test": list(test)}, "classes": made_up.CLASSES, "language": "en"}
 
 
 def results(root, block, **more):
@@ -39,20 +44,22 @@ def test_the_leader_and_its_lead_are_those_of_the_table(tmp_path):
     assert words.number(-rows[1].lead[0], signed=True) in said
     test = long[(long.method == rows[0].method) & (long.metric == "f1/tail")].ours.item()
     assert rows[0].scores["f1/tail"] == pytest.approx(test)
-    assert rows[0].method == "prompt" and "Prompt-tuning wins" in words.headline(rows, "f1/all")
+    assert rows[0].method == "prompt" and "Prompt-tuning wins" in words.headline(
+        rows, "f1/all", made_up_report()
+    )
 
 
 def test_methods_that_cannot_be_told_apart_have_no_winner(tmp_path):
     block = blocks.block("scores", ("prompt", "prompt-focal"), metrics=METRICS, winner="f1/all")
     rows, *_ = evidence.standing(results(tmp_path, block), block)
-    assert "no method wins clearly" in words.headline(rows, "f1/all")
-    assert rows[1].title in words.advice(rows)
+    assert "no method wins clearly" in words.headline(rows, "f1/all", made_up_report())
+    assert rows[1].title in words.advice(rows, made_up_report())[0]
 
 
 def test_one_seed_has_no_interval_and_says_so(tmp_path):
     block = spec(seeds=[1])
     rows, *_ = evidence.standing(results(tmp_path, block), block)
-    assert np.isnan(rows[1].lead[3]) and "one seed" in words.headline(rows, "f1/all")
+    assert np.isnan(rows[1].lead[3]) and "one seed" in words.headline(rows, "f1/all", made_up_report())
 
 
 def test_a_method_that_lacks_a_seed_is_not_ranked(tmp_path):
@@ -98,15 +105,15 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
     worst = evidence.worst(runs, rows[0].method, report)
     drawn = [
         pictures.ranking(rows, "f1/all"),
-        pictures.by_group(rows, "f1", evidence.groups(rows, "f1")),
+        pictures.by_group(rows, *evidence.groups(rows, "f1")),
         pictures.confusion(worst, report["classes"]),
     ]
     parts = [Section("<script>", ["a <b>"], pictures.svg(figure)) for figure in drawn]
-    parts.append(Section("", [], sheet=words.methods(rows, "f1/all", ["head", "tail"], searched=False)))
-    page = html("<i>", words.headline(rows, "f1/all"), parts)
+    parts.append(Section("", [], sheet=words.methods(rows, "f1/all", "f1", ["head", "tail"], searched="x")))
+    page = html("<i>", words.headline(rows, "f1/all", made_up_report()), parts)
     assert page.count("<svg") == 3 and "<script>" not in page and "a &lt;b&gt;" in page
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page.replace("xlink:href", "href"))
-    text = markdown("t", words.headline(rows, "f1/all"), parts)
+    text = markdown("t", words.headline(rows, "f1/all", made_up_report()), parts)
     assert "| **Prompt-tuning** |" in text and "<svg" not in text
 
 
@@ -120,3 +127,137 @@ def test_a_page_of_two_data_sets_is_refused(tmp_path):
     block = blocks.block("scores", METHODS, ("made", "other"), metrics=METRICS, winner="f1/all")
     with pytest.raises(BadInput, match="one data set"):
         evidence.standing(results(tmp_path, block), block)
+
+
+def row(method, lead=(float("nan"),) * 4, *, steps=250, gained=0.0, f1=50.0, seconds=10.0, seeds=3):
+    """A method of a first round; lead is that over the leader."""
+    length = lengths.Length(steps, steps / 60, 1000, 48, gained)
+    return evidence.Row(method, method, method, {"f1/all": f1}, [f1] * seeds, f1, lead, 7, length, seconds, 1)
+
+
+CLEAR, OPEN = (-20.0, -30.0, -10.0, 0.001), (-19.0, -83.2, 44.9, 0.4)
+
+
+@pytest.mark.parametrize(
+    "other, says", [(CLEAR, "wins against every other"), (OPEN, "no method wins clearly")]
+)
+def test_wins_is_said_against_all_other_methods_at_once(other, says):
+    rows = [row("a", f1=90.0), row("b", CLEAR), row("c", other)]
+    said = words.headline(rows, "f1/all", made_up_report())
+    assert says in said and ("against c" in said or other is CLEAR)
+    open_ones = words.advice(rows, made_up_report())[0]
+    assert ("Not clearly worse: c" in open_ones) == (other is OPEN)
+
+
+def test_p_is_corrected_for_the_number_of_methods():
+    leads = {name: (-9.0, -20.0, -1.0, p) for name, p in (("a", 0.02), ("b", 0.03), ("c", 0.2))}
+    found = evidence.judged(leads, made_up_report())
+    assert [found[name][3] for name in "abc"] == pytest.approx([0.06, 0.06, 0.2])
+    alone = evidence.judged({"a": leads["a"]}, made_up_report())
+    assert alone["a"][3] == pytest.approx(0.02)
+
+
+def test_intervals_end_where_the_score_ends():
+    (lead,) = evidence.judged({"a": (-62.0, -130.2, 104.8, 0.5)}, made_up_report()).values()
+    assert lead[1:3] == (-100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    "test, small",
+    [((7, 3, 2), True), ((40, 9), True), ((40, 10), False), ((9,) * 9, False), ((5,) * 24, True)],
+    ids=str,
+)
+def test_a_test_set_that_is_too_small_gives_no_verdict(test, small):
+    report = made_up_report(test)
+    rows = [row("a", f1=90.0), row("b", evidence.judged({"b": CLEAR}, report)["b"])]
+    said, advice = words.headline(rows, "f1/all", report), words.advice(rows, report)
+    assert ("too small for a verdict" in said) == small == (not rows[1].worse)
+    assert ("The test set has" in advice[0]) == small and ("wins" in said) != small
+
+
+@pytest.mark.parametrize("short", [{"steps": 4}, {"gained": 3.0}, {"gained": float("inf")}], ids=str)
+def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(short):
+    rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
+    assert "wins" not in words.headline(rows, "f1/all", made_up_report()).replace(
+        "no method wins clearly", ""
+    )
+    assert any("not a verdict on them: b." in each for each in words.advice(rows, made_up_report()))
+    cells = [line[3].text for line in words.methods(rows, "f1/all", "f1", [], searched="").blocks[0].rows]
+    assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
+    fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
+    assert "wins" in words.headline(fitted, "f1/all", made_up_report())
+    assert "1,000 training rows of at most 48 tokens: 250 steps" in words.trained(fitted)
+
+
+def test_the_length_of_training_is_read_from_the_runs(tmp_path):
+    block = spec()
+    results(tmp_path, block)
+    for seed, dev in ((1, [0.3, 0.5, 0.52]), (2, [0.3, 0.5, 0.58]), (3, [0.3, 0.5, 0.5])):
+        folder = tmp_path / f"runs/glee/mini/made/prompt/{seed}"
+        about = json.loads((folder / "run.json").read_text())
+        about |= {
+            "steps": 60,
+            "settings": {"select": "f1", "max_length": 48},
+            "data": {"rows": {"train": 647}},
+        }
+        (folder / "run.json").write_text(json.dumps(about))
+        curve = {"step": [20, 40, 60], "epoch": [1.0, 2.0, 3.0], "f1": dev}
+        made_up.pd.DataFrame(curve).to_csv(folder / "curve.csv", index=False)
+    rows, *_ = evidence.standing(tmp_path, block)
+    length = next(one.length for one in rows if one.method == "prompt")
+    assert (length.steps, length.epochs, length.rows, length.tokens) == (60, 3.0, 647, 48)
+    assert length.gained == pytest.approx(10 / 3) and length.hardly
+    assert not rows[-1].length.hardly and rows[-1].length.steps == 0
+
+
+def test_methods_follow_the_leader_by_their_score_on_test(tmp_path):
+    rows, *_ = evidence.standing(results(tmp_path, spec()), spec())
+    others = [one.scores["f1/all"] for one in rows[1:]]
+    assert others == sorted(others, reverse=True)
+
+
+def test_groups_of_a_metric_without_groups_are_those_of_f1(tmp_path):
+    block = spec() | {"winner": "balanced_accuracy/all"}
+    rows, *_ = evidence.standing(results(tmp_path, block), block)
+    metric, names = evidence.groups(rows, "balanced_accuracy")
+    assert (metric, names) == ("f1", ["head", "tail"])
+    assert "Tail F1" in words.methods(rows, block["winner"], metric, names, searched="").heads
+
+
+def test_classes_without_an_error_are_not_called_the_worst(tmp_path):
+    block = spec()
+    results(tmp_path, block)
+    for seed in (1, 2, 3):
+        made_up.run(tmp_path, "prompt", seed, skill=1.0)
+        file = tmp_path / f"runs/glee/mini/made/prompt/{seed}/predictions.parquet"
+        table = made_up.pd.read_parquet(file)
+        table.assign(prediction=table.label).to_parquet(file, index=False)
+    rows, runs, report = evidence.standing(tmp_path, block)
+    found = evidence.worst(runs, "prompt", report)
+    said = " ".join(words.left_out(report, found))
+    assert found == [] and "No error in the 5 classes" in said and "1 classes have fewer than 3" in said
+    assert "zinc" in said
+
+
+def test_no_line_of_the_learning_curve_is_missing_or_alike():
+    names = [f"m{i}" for i in range(8)]
+    points = made_up.pd.DataFrame([(n, r, i * 5 + r) for i, n in enumerate(names[:7]) for r in (1, 2)],
+                                  columns=["method", "rows", "value"])  # fmt: skip
+    axes = pictures.learning(evidence.More(points, None), [row(name) for name in names], "f1/all").axes[0]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    looks = {(line.get_color(), line.get_marker(), line.get_markerfacecolor()) for line in axes.lines}
+    assert labels == names[:7] and len(looks) == 7
+
+
+def test_the_screen_shows_no_backslashes():
+    text = markdown("sklearn.linear_model", "p <0.001 [a]*b*", [])
+    assert "\\" in text and on_screen(text) == "# sklearn.linear_model\n\n**p <0.001 [a]*b***\n"
+
+
+def test_labels_of_the_picture_of_costs_do_not_overlap():
+    rows = [row(f"a rather long name {i}", f1=50 + i / 10, seconds=10 + i / 10) for i in range(7)]
+    figure = pictures.ranking(rows, "f1/all")
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.axes[1].texts]
+    assert len(boxes) == 7
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])

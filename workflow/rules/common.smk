@@ -15,7 +15,7 @@ from tailprompt.plan import agreement, asked, blocks, held, made, points, presen
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
-from tailprompt.plan.reasons import last_words
+from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_norms, check_scores

@@ -106,7 +106,10 @@ def renamed(table: pd.DataFrame, columns: dict, path: Path) -> pd.DataFrame:
     for key in columns.keys() - plain.keys():
         cells = offered(table, columns[key], path)
         out[key] = cells if key == CHOICES else cells.map(lambda row: " ".join(filter(None, row)))
-    return out.assign(**{LABEL: out[LABEL].map(lettered)}) if CHOICES in out else out
+    if CHOICES not in out:
+        return out
+    pairs = zip(out[LABEL], out[CHOICES], strict=True)
+    return out.assign(**{LABEL: [answered(label, offered) for label, offered in pairs]})
 
 
 def names_of(table: pd.DataFrame, missing: list[str]) -> str:
@@ -152,6 +155,13 @@ def lettered(label: str) -> str:
     """The letter of an option whose place, from 0, is the label."""
     places = {str(place): letter for place, letter in enumerate(LETTERS)}
     return places.get(label, label)
+
+
+def answered(label: str, offered: list[str]) -> str:
+    """The letter of the right option: the label is that letter, its place from 0, or else its text."""
+    letter, letters = lettered(label), LETTERS[: len(offered)]
+    same = [each for each, option in zip(letters, offered, strict=False) if option == label]
+    return same[0] if letter not in [*letters] and len(same) == 1 else letter
 
 
 def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:

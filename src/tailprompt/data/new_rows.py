@@ -25,6 +25,7 @@ from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
+NONE: Columns = {}
 HINT = "state its encoding with --encoding"
 
 
@@ -45,23 +46,34 @@ def read(
     taken: tuple[str, ...],
     options: int,
     unit: str = "example",
+    own: Columns = NONE,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of a file as they are, and as a run's input takes them.
 
-    taken: names of columns that are to be added. options: the most that a row may have. unit: what the run
-    predicts. Of tokens texts are split into words, unless they come as lists of words. Files of CoNLL and
-    SQuAD are read as they are.
+    own: the columns of the run's data, for what the file has not under our name. taken: names of columns that
+    are to be added. options: the most that a row may have. unit: what the run predicts. Of tokens texts are
+    split into words, unless they come as lists of words. Files of CoNLL and SQuAD are read as they are.
     """
     images = "path" in columns
     usual = usual_form(file, columns, encoding, unit=unit) if file.is_file() else None
-    table, columns = usual or (rows_of(file, encoding, images=images), columns)
-    if there := [name for name in taken if name in table]:
-        raise BadInput(f"{file} has a column {known(there)} already; rename it")
+    if usual:
+        table, columns = usual
+    else:
+        table = rows_of(file, encoding, images=images)
+        columns = there(table, columns, own)
+    if clash := [name for name in taken if name in table]:
+        raise BadInput(f"{file} has a column {known(clash)} already; rename it")
     if images:
         return table, images_of(table, columns, file)
     return table, sentences_of(table, columns, file) if unit == "token" else texts_of(
         table, columns, file, options
     )
+
+
+def there(table: pd.DataFrame, columns: Columns, own: Columns) -> Columns:
+    """The columns, with the names of the run's own data for what the file has not under ours."""
+    absent = {key for key, name in columns.items() if name == key and key not in table}
+    return columns | {key: own[key] for key in absent & own.keys()}
 
 
 def usual_form(

@@ -37,12 +37,19 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
             "singletons: train"
         )
     for members in classes.values():
-        total = len(members)
-        for split in sorted(shares, reverse=True):  # test before dev
-            n = min(len(members) - 1, max(1, round(shares[split] * total)))
+        for split, n in parted(len(members), shares).items():
             table.loc[members[:n], "split"] = split
             members = members[n:]
     return table
+
+
+def parted(total: int, shares: dict[str, float]) -> dict[str, int]:
+    """How many rows of a class of `total` go to each missing split: test before dev, and train keeps one."""
+    left, found = total, {}
+    for split in sorted(shares, reverse=True):
+        found[split] = min(left - 1, max(1, round(shares[split] * total)))
+        left -= found[split]
+    return found
 
 
 def together(table: pd.DataFrame, name: str, *, by: str, shares: dict[str, float], seed: int):
@@ -126,7 +133,7 @@ def quota(counts: list[int], split: str, changes: dict) -> list[int] | None:
 
 def proportional(counts: list[int], total: int, split: str) -> list[int]:
     """`total` rows: FLOOR of each class, the rest by largest remainder (ties: the smaller class id)."""
-    least = [min(n, FLOOR) for n in counts]
+    least = floors(counts)
     if not sum(least) <= total <= sum(counts):
         present = sum(1 for n in counts if n)
         raise BadInput(
@@ -141,6 +148,11 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
     for c in ids[: left - sum(whole)]:
         whole[c] += 1
     return [floor + n for floor, n in zip(least, whole, strict=True)]
+
+
+def floors(counts: list[int]) -> list[int]:
+    """The rows of each class that a proportional cut keeps at least."""
+    return [min(n, FLOOR) for n in counts]
 
 
 def even(counts: list[int], total: int) -> list[int]:

@@ -60,6 +60,7 @@ from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import pieces
 
 META = b"tailprompt"
+SHARES = {"dev": 0.1, "test": 0.2}  # of the rows, for splits that are not there
 COLUMNS = ["id", "split", "label", "text", "pair", "choices", "image", "digest", "accepted"]
 COLUMNS += [GROUP, OPTION, ANSWERS, STARTS]
 TAGGED = ["id", "split", "words", "tags", "predicate", "pair"]
@@ -200,7 +201,7 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     table = table.assign(split=found.map(SPLITS))
     if row.get("shares") == {} or "trained_on" in row:
         return table
-    shares = {"dev": 0.1, "test": 0.2, **row.get("shares", {})}
+    shares = {**SHARES, **row.get("shares", {})}
     shares = {split: share for split, share in shares.items() if not (table["split"] == split).any()}
     if not shares:
         return table

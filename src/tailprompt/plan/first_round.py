@@ -1,42 +1,38 @@
-"""The configuration of a first, cheap round on a file, and how long it and its alternatives take."""
+"""The configuration of a first, cheap round on a file."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
-
-import pandas as pd
 
 from tailprompt.cpus import CPUS
 from tailprompt.data.looked import Looked
+from tailprompt.data.splits import floors
 from tailprompt.errors import BadInput, known
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
-from tailprompt.plan.forecast import seconds_left
-from tailprompt.plan.hours import by_rule, on_cpu
-from tailprompt.plan.points import Point
 from tailprompt.plan.schemas import read
 from tailprompt.plan.settings import settings
 
 PAPERS = ("try", "try-images")
-MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round
+MODELS = ("mine", "mine-images")  # the papers and configurations of a whole comparison
+MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round; more where classes need them
 LONGEST = 48  # tokens
-SHARES = {"train": 0.7, "dev": 0.1, "test": 0.2}
-TEXTS = "{lr: 5.0e-4, epochs: 2.5, warmup: 0.5, precision: float32, bucket: 8}"
+STEPS, EVERY = 250, 50  # of training, and between evaluations
+BATCH = 16
+ENOUGH = 50  # dev rows, from which they choose the step; fewer would choose by chance, so the last is kept
+TEXTS = "lr: 5.0e-4, precision: float32, bucket: 8"
 IMAGES = (
-    "{lr: 3.0e-3, optimizer: adamw, weight_decay: 1.0e-4, adam_eps: 1.0e-8, clip: 1.0, schedule: cosine, "
-    "batch: 64, epochs: 6, warmup: 0.5, mixup: 0.0, precision: float32, bucket: 1}"
+    "lr: 3.0e-3, optimizer: adamw, weight_decay: 1.0e-4, adam_eps: 1.0e-8, clip: 1.0, schedule: cosine, "
+    "mixup: 0.0, precision: float32, bucket: 1"
 )
 CONFIG = """\
 # Written by `tailprompt try`; yours to edit. What each line does: {model}. Then again:
 #   snakemake --cores {cores} --configfile {file} && tailprompt answer --configfile {file}
 scale: {scale}                      # results go below results/{scale}
-make: {{{paper}: {{}}}}
+make: {{{paper}: {{{tables}}}}}
 data_dir: null
 device: auto
 threads: 1                        # of a training job; {cores} run at once
@@ -46,19 +42,25 @@ datasets:
   {name}:
 {row}
 
-# A first round on part of the data, and on half of that for the learning curve. All of it: [{name}]
-sets: {{mine: ["{dataset}"], curve: ["{half}", "{dataset}"]}}
+# {taken}
+sets: {{mine: ["{dataset}"], curve: [{curve}]}}
 
 protocols:
   mine:
     seeds: [1, 2, 3]
     backbones: {{{language}: {backbone}}}    # the small one that ships; {larger} learns more and takes longer
-    methods: [{methods}]
-    settings: {settings}
+    # epochs: {steps} steps of {batch} rows in the {train:,} of training. More steps: more epochs, and patience, with which
+    # training stops after so many epochs without a better dev score. select: {chosen}
+    settings: {{{settings}, batch: {batch}, epochs: {epochs}, patience: {epochs}, warmup: {warmup}, evaluate_every: {every}, select: {select}}}
 
+# Any method of {model} joins by its name, as {others}.
 # The metric that decides: of two classes f1/rarest or average_precision/rarest, balanced: accuracy/all.
-papers: {{{paper}: {{tables: {{first: {{winner: f1/all}}}}}}}}
-{keep}"""
+papers:
+  {paper}:
+    tables:
+      first: {{winner: f1/all, methods: &methods [{methods}]}}
+      curve: {{methods: *methods}}
+{keep}"""  # noqa: E501
 KEEP = """\
 # Weights are kept, so that the winner can predict new rows; a head alone learns at a higher rate.
 methods: {{{rows}}}
@@ -78,36 +80,81 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
     keep: methods whose weights are kept.
     """
     images, name = looked.language == "image", slug(looked.path)
-    paper = PAPERS[images]
-    rows = {split: int(looked.rows * share) for split, share in SHARES.items()}
-    cut = (
-        {split: most for split, most in MOST.items() if rows[split] > most}
-        if "split" not in looked.columns
-        else MOST
-    )
-    train = min(rows["train"], MOST["train"])
-    others = "".join(f",{split}={n}" for split, n in cut.items() if split != "train")
+    paper, model = PAPERS[images], MODELS[images]
+    methods = shared["papers"][paper]["tables"]["first"]["methods"]
     rows_of = ({} if images else RATES) | {one: "{keep: true}" for one in keep}
-    taken = name if not cut else f"{name}@" + ",".join(f"{split}={n}" for split, n in cut.items())
     return CONFIG.format(
-        model="config/mine-images.yaml" if images else "config/mine.yaml",
+        model=f"config/{model}.yaml",
         cores=CPUS,
         file=file,
         scale=name,
         paper=paper,
         name=name,
         row=row_of(looked),
-        dataset=taken,
-        half=f"{name}@train={max(1, train // 2)}{others}",
         language=looked.language,
         backbone="vit-mini" if images else "bert-mini",
         larger=shared["protocols"]["across"]["backbones"][looked.language],
-        methods=", ".join(shared["papers"][paper]["tables"]["first"]["methods"]),
+        methods=", ".join(methods),
+        others=", ".join(also(shared["papers"][model]["tables"]["table2"]["methods"], methods)),
         settings=IMAGES if images else TEXTS,
         keep=KEEP.format(rows=", ".join(f"{name}: {told}" for name, told in rows_of.items()))
         if rows_of
         else "",
+        **sets_of(looked, name),
+        **budget(looked),
     )
+
+
+def also(methods: list[str], taken: list[str]) -> list[str]:
+    """Some methods that a round does not take."""
+    return [method for method in methods if method not in taken][:3]
+
+
+def cut_of(looked: Looked) -> dict[str, int]:
+    """The rows of each split that a first round leaves at most: MOST, or what a cut keeps of many classes."""
+    most = {split: max(MOST[split], sum(floors(counts))) for split, counts in looked.splits.items()}
+    return {split: most[split] for split in MOST if sum(looked.splits[split]) > most[split]}
+
+
+def sets_of(looked: Looked, name: str) -> dict[str, str]:
+    """The data of a round and of its learning curve, which is on half of the training rows and on all."""
+    cut = cut_of(looked)
+    train = cut.get("train", sum(looked.splits["train"]))
+    half = max(train // 2, sum(floors(looked.splits["train"])))
+    dataset, part = named_cut(name, cut), named_cut(name, {"train": half, **cut} | {"train": half})
+    taken = (
+        f"A first round on part of the data; all of it: [{name}]." if cut else "A first round on all rows."
+    )
+    curve = [part, dataset] if half < train else []
+    told = "The learning curve has half of the training rows beside." if curve else "No curve: too few rows."
+    return {
+        "dataset": dataset,
+        "curve": ", ".join(f'"{one}"' for one in curve),
+        "tables": "" if curve else "tables: [first]",
+        "taken": f"{taken} {told}",
+    }
+
+
+def named_cut(name: str, cut: dict[str, int]) -> str:
+    """The name of a data set with a cut."""
+    return name + "@" * bool(cut) + ",".join(f"{split}={n}" for split, n in cut.items())
+
+
+def budget(looked: Looked) -> dict[str, str | int]:
+    """How long methods that learn by steps are trained: STEPS, whatever the number of rows."""
+    rows = {split: cut_of(looked).get(split, sum(looked.splits[split])) for split in ("train", "dev")}
+    epochs, enough = STEPS / -(-rows["train"] // BATCH), rows["dev"] >= ENOUGH
+    chosen = f"the dev score, or last; under {ENOUGH} dev rows the best step is one by chance"
+    return {
+        "steps": STEPS,
+        "batch": BATCH,
+        "train": rows["train"],
+        "epochs": f"{epochs:.4g}",
+        "warmup": f"{epochs / 10:.2g}",
+        "every": EVERY,
+        "select": "f1" if enough else "last",
+        "chosen": chosen,
+    }
 
 
 def row_of(looked: Looked) -> str:
@@ -158,46 +205,6 @@ def keeping(scale: dict) -> list[str]:
         if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"
     ]
     return blocks.unique(point.method.partition("@")[0] for point in found)
-
-
-def told(scale: dict, root: Path = Path(".")) -> list[str]:
-    """How long the round takes on this machine, by method, by the plan's rule of thumb."""
-    points, cpu = blocks.all_points(scale), on_cpu(scale)
-    left = seconds_left(scale, points, {}, root, cpu=cpu)
-    by_method: dict[str, float] = {}
-    for point in points:
-        by_method[point.method] = by_method.get(point.method, 0) + left[point]
-    at_once = max(1, min(CPUS, os.cpu_count() or 1)) if cpu else 1
-    each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
-    total = sum(by_method.values()) / at_once / 60
-    return [
-        f"{len(points)} runs, about {total:.0f} minutes on {'the CPU' if cpu else 'the GPU'} by a rule of "
-        "thumb (wrong by a factor of three either way at times)",
-        f"minutes by method: {each}",
-    ]
-
-
-def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[str]:
-    """A sentence on the backbone that a full comparison would take, with its time scaled by what ran."""
-    points = [
-        Point("mine", run.backbone, run.dataset, run.run, run.seed) for run in runs[runs.there].itertuples()
-    ]
-    language = scale["datasets"][points[0].dataset.partition("@")[0]].get("language", "en")
-    other = scale["protocols"]["across"]["backbones"].get(language)
-    if other is None or other == points[0].backbone:
-        return []
-    took = median(runs[runs.there].record.map(lambda record: record["seconds"]))
-    cpu = on_cpu(scale)
-    times = median(
-        by_rule(scale, replace(point, backbone=other), root, cpu=cpu) / by_rule(scale, point, root, cpu=cpu)
-        for point in points
-    )
-    size = scale["backbones"][other].get("megabytes", 0)
-    return [
-        f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about "
-        f"{took * times / 60:.0f} minutes a run here, where a run took {took:.0f} s: "
-        f"`backbones: {{{language}: {other}}}` in the config."
-    ]
 
 
 def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -92,17 +92,26 @@ def table(points: list[Point], left: dict[Point, float]) -> list[str]:
 def seconds_left(
     config: dict, points: list[Point], done: dict[Point, float], root: Path, *, cpu: bool
 ) -> dict[Point, float]:
-    """The seconds of each run: the median of finished runs with its data and backbone, otherwise by RULE."""
+    """The seconds of each run: the median of finished runs of its method with its data and backbone.
+
+    Without such of all finished runs with these, and otherwise by RULE.
+    """
     alike: dict[tuple, list[float]] = {}
     for run, seconds in done.items():
-        alike.setdefault((run.backbone, run.dataset), []).append(seconds)
+        for cell in cells(run):
+            alike.setdefault(cell, []).append(seconds)
     measured = {cell: median(seconds) for cell, seconds in alike.items()}
     by_cell = cache(lambda point: by_rule(config, point, root, cpu=cpu))  # all seeds take as long
     left = {}
     for point in points:
-        cell = (point.backbone, point.dataset)
-        left[point] = measured[cell] if cell in measured else by_cell(replace(point, seed=0))
+        known = [measured[cell] for cell in cells(point) if cell in measured]
+        left[point] = known[0] if known else by_cell(replace(point, seed=0))
     return left
+
+
+def cells(run: Point) -> list[tuple]:
+    """What runs that take about as long as this one share with it, the nearest first."""
+    return [(run.backbone, run.dataset, parse(run.method)[0]), (run.backbone, run.dataset)]
 
 
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:

@@ -8,11 +8,12 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
+from tailprompt.data.columns import listed
 from tailprompt.files import read_json, reading
 from tailprompt.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
-from tailprompt.plan.rows import dataset_row, has_tags, kind_of, parts_of
+from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.settings import settings
 
@@ -23,7 +24,7 @@ RULE = (
     "5 s a run for its start and its evaluations; wrong by a factor of three either way at times, as early "
     "stopping shortens a run and processes that share cores lengthen it; tokens are the patches of an image, "
     "half of max_length or, of a file of yours, a quarter of a line's bytes; rows of data not prepared yet "
-    "are what a row or its cut states, else the lines of its file or the files of its folder, else 10,000; "
+    "are what a row or its cut states, else those of its file or the files of its folder, else 10,000; "
     "the decoding of images is not in it"
 )
 START = 5  # seconds
@@ -31,6 +32,7 @@ ROWS = 10_000  # training rows of a data set of unknown size
 DIGITS = 1797  # images of scikit-learn's digits
 BYTES = 4  # of a text, for one token
 PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
+COUNTED = (*PLAIN, ".json")  # formats whose rows are counted
 
 
 def on_cpu(config: dict) -> bool:
@@ -116,8 +118,17 @@ def lines(file: Path) -> int:
 
 
 def rows_in(file: Path, row: dict) -> int:
-    """The number of rows in the file of a data set: of lines, or of sentences of words in columns."""
+    """The number of rows in the file of a data set: lines, sentences of words in columns, or in JSON."""
+    if file.suffix == ".json":
+        key = "question" if has_passages(row) else listed(row.get("columns", {}).get("text", "text"))[0]
+        return times(file, key)
     return gaps(file) if has_tags(row) and file.suffix not in PLAIN else lines(file)
+
+
+@cache
+def times(file: Path, key: str) -> int:
+    """How often a file of JSON has a key; once at least, so that it counts as known."""
+    return max(1, file.read_bytes().count(json.dumps(key).encode()))
 
 
 @cache
@@ -138,5 +149,5 @@ def own_file(row: dict, root: Path) -> Path | None:
     files = row.get("files", {})
     own = files.get("train", files.get("all", row.get("path")))
     path = own.get("path") if isinstance(own, dict) else own
-    plain = path and "corpus" not in row and (path.endswith(PLAIN) or has_tags(row))
+    plain = path and "corpus" not in row and (path.endswith(COUNTED) or has_tags(row))
     return root / path if plain and (root / path).is_file() else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tailprompt.files import room
@@ -13,10 +14,6 @@ from tailprompt.files import room
 TAIL = 2**16  # bytes at the end of a log that are read
 FULL = 2**20  # bytes: a disk with less room is full
 SAID = re.compile(r"^(?:tailprompt \w+: )?(?:error: )?((?<=error: ).+|stopped by .+)$")
-ERROR = re.compile(r"^(?:Error in rule \w+:|\s+rule \w+:)$")
-JOB = re.compile(r"^\s+jobid: (\d+)$")
-LOG = re.compile(r"^\s+log: (.+) \(check log file\(s\) for error details\)$")
-DONE = re.compile(r"^Finished jobid: (\d+) ")
 
 
 def reason(log: Path) -> str | None:
@@ -57,25 +54,21 @@ def end_of(log: Path) -> list[str]:
     return [line.rstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
 
 
-def failed_logs(told: str) -> list[Path]:
-    """The logs of the jobs that failed for good, by what Snakemake told."""
-    failed: dict[str, Path] = {}
-    job = None
-    for line in told.splitlines():
-        if ERROR.match(line):
-            job = None
-        elif found := JOB.match(line):
-            job = found[1]
-        elif (found := LOG.match(line)) and job:
-            failed[job] = Path(found[1].split(", ")[0])
-        elif found := DONE.match(line):
-            failed.pop(found[1], None)
-    return list(failed.values())
+def note_failed(failed: dict[int, Path], record: logging.LogRecord) -> bool:
+    """Keep in `failed` the log of each job that failed for good, by what Snakemake tells, shown or not.
+
+    A filter of Snakemake's logger that lets all pass. `--quiet rules` hides errors from screen and log.
+    """
+    event = getattr(record, "event", None)
+    if event == "job_error" and record.log:
+        failed[record.jobid] = Path(record.log[0])
+    elif event == "job_finished":
+        failed.pop(record.job_id, None)
+    return True
 
 
-def last_words(told: Iterable[str]) -> str:
-    """What the screen shows last when Snakemake failed. told: the paths of Snakemake's own logs."""
-    logs = [log for file in told for log in failed_logs(Path(file).read_text("utf-8", "replace"))]
+def last_words(logs: Collection[Path]) -> str:
+    """What the screen shows last when Snakemake failed. logs: those of the jobs that failed."""
     if not logs:
         return ""
     title = "1 job failed:" if len(logs) == 1 else f"{len(logs)} jobs failed:"

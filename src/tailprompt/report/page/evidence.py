@@ -17,20 +17,28 @@ from tailprompt.errors import BadInput, known
 from tailprompt.plan import agreement
 from tailprompt.report import bootstrap, records, verdicts
 from tailprompt.report.answers import answers
+from tailprompt.report.page.lengths import Length, length
 from tailprompt.report.sheet import greek
 from tailprompt.report.tables.comparison import gains
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.tasks.metrics import CLASS, GROUPS
+from tailprompt.tasks.metrics import ALL, CLASS, GROUPS
 from tailprompt.tasks.registry import recorded
 
+# Test rows of all, and of a class on average, below which nothing is decided. At that size 5 to 8 % of true
+# nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not ship.
+SMALLEST, EACH = 50, 8
 WORST = 10  # classes
 LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
+NONE = (np.nan,) * 4  # of a lead that is not known
 TAKEN = 3  # classes that one is taken for, at most
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method: scores in points (mean over seeds), its lead over the leader with interval and p, cost."""
+    """A method: scores in points (mean over seeds), its lead over the leader with interval and p, cost.
+
+    p is corrected for the number of methods (Holm); it is NaN of the leader, and where nothing is decided.
+    """
 
     method: str
     title: str
@@ -38,8 +46,9 @@ class Row:
     scores: dict[str, float]  # of test, `f1/tail` and others
     seeds: list[float]  # the score of each run
     dev: float
-    lead: tuple[float, float, float, float]  # over the leader: points, 95 % interval, p; NaN of the leader
+    lead: tuple[float, float, float, float]  # over the leader: points, 95 % interval, p
     trained: float  # parameters
+    length: Length
     seconds: float  # of a run
     memory: float  # MB, the most of a run
 
@@ -81,11 +90,13 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
     if dev.empty:
         raise BadInput(f"{root}: no run of {known(row['name'] for row in spec['methods'])} is finished")
     ranked = dev[dev["count"] == dev["count"].max()].sort_values("mean", ascending=False, kind="stable")
-    leader = ranked.index[0]
+    leader, test = ranked.index[0], 100 * part.loc["test", "mean"]
+    others = sorted(ranked.index[1:], key=lambda method: -test[method])
     leads = gains(runs[runs.method.isin(ranked.index)], leader, [score], report)
+    leads = judged({method: leads.get((dataset, method, score), NONE) for method in others}, report)
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     rows = []
-    for method in ranked.index:
+    for method in [leader, *others]:
         here = runs[(runs.method == method) & runs.there]
         test = 100 * table[(table.split == "test") & (table.method == method)].set_index("score").value
         means = test.groupby(level=0, sort=False).mean().to_dict()
@@ -98,13 +109,40 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
                 means,
                 test[test.index == score].tolist(),
                 100 * ranked.loc[method, "mean"],
-                leads.get((dataset, method, score), (np.nan,) * 4),
+                leads.get(method, NONE),
                 cost.trainable.max(),
+                length(here),
                 cost.seconds.median(),
                 cost.memory_mb.max(),
             )
         )
     return rows, runs, report
+
+
+def judged(leads: dict[str, tuple], report: dict) -> dict[str, tuple]:
+    """Leads with intervals on the scale of points, and p by Holm over all; without p on too few test rows."""
+    known_of = [method for method, lead in leads.items() if not np.isnan(lead[3])]
+    ps = dict(zip(known_of, verdicts.holm([leads[method][3] for method in known_of]), strict=True))
+    if too_small(report):
+        ps = {}
+    return {method: (points, *on_scale(low, high), ps.get(method, np.nan))
+            for method, (points, low, high, _) in leads.items()}  # fmt: skip
+
+
+def on_scale(low: float, high: float) -> tuple[float, float]:
+    """The part of an interval that a difference of two scores may have."""
+    return float(np.maximum(-100, low)), float(np.minimum(100, high))
+
+
+def too_small(report: dict) -> bool:
+    """Whether the test set has too few rows for a verdict."""
+    counts = report["counts"]["test"]
+    return sum(counts) < max(SMALLEST, EACH * sum(n > 0 for n in counts))
+
+
+def wins(rows: list[Row]) -> bool:
+    """Whether the leader is clearly better than every other method, each trained enough to be judged."""
+    return len(rows) > 1 and all(row.worse and not row.length.hardly for row in rows[1:])
 
 
 def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:
@@ -117,25 +155,27 @@ def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:
     return next(iter(reports.items()))
 
 
-def groups(rows: list[Row], metric: str) -> list[str]:
-    """The groups of classes with a score of this metric, in order."""
-    return [name for name in GROUPS if name != "all" and rows[0].scores.get(f"{metric}/{name}", np.nan) >= 0]
+def groups(rows: list[Row], metric: str) -> tuple[str, list[str]]:
+    """The metric of groups of classes, and the groups that have it, in order; F1 where this one has none."""
+    for one in (metric, "f1"):
+        if names := [name for name in GROUPS if name != ALL and rows[0].scores.get(f"{one}/{name}", -1) >= 0]:
+            return one, names
+    return metric, []
 
 
 def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
     """The classes of test with the lowest F1 of the leader over its seeds, of equals the larger first.
 
-    Classes with fewer than LEAST test rows are left out, unless all are so small.
+    Classes without an error are left out, and those with fewer than LEAST test rows unless all are so small.
     """
     folders = runs[(runs.method == leader) & runs.there].folder
     parts = [answers(folder, agreement.data_of(folder), report)["test"] for folder in folders]
-    names, classes = [f"f1/{CLASS}{name}" for name in report["classes"]], report["classes"]
+    names = [f"f1/{CLASS}{name}" for name in report["classes"]]
     scored = [records.scored(folder, report, names) for folder in folders]
     each = pd.DataFrame([line for run in scored for line in run if line["split"] == "test"])
     f1 = 100 * each.groupby("score", sort=False).value.mean().reindex(names).to_numpy()
     pooled, train, test = pd.concat(parts), *(report["counts"][split] for split in ("train", "test"))
-    many = [c for c in range(len(classes)) if test[c] >= LEAST] or [c for c in range(len(classes)) if test[c]]
-    order = sorted(many, key=lambda c: (f1[c], -test[c]))[:WORST]
+    order = sorted((c for c in told_of(test) if f1[c] < 100), key=lambda c: (f1[c], -test[c]))[:WORST]
     found = []
     for c in order:
         guesses = pooled.prediction[pooled.label == c].to_numpy()
@@ -143,6 +183,12 @@ def worst(runs: pd.DataFrame, leader: str, report: dict) -> list[Worst]:
         taken = [(k, n / len(guesses)) for k, n in others]
         found.append(Worst(c, train[c], test[c], f1[c], taken))
     return found
+
+
+def told_of(test: list[int]) -> list[int]:
+    """The ids of the classes with enough test rows for an F1. test: the rows of each class."""
+    there = [c for c, n in enumerate(test) if n]
+    return [c for c in there if test[c] >= LEAST] or there
 
 
 def more(root: Path, spec: dict, leader: str, score: str) -> More:

@@ -46,9 +46,6 @@ def ranking(rows: list[Row], score: str) -> Figure:
             bars.plot(row.seeds, [place] * len(row.seeds), "o", ms=2.5, color=style.INK, alpha=0.7)
             bars.text(max(mean, *row.seeds), place, f"  {number(mean)}", va="center", color=style.INK)
             cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows))
-            cost.annotate(
-                style.title(row.title), (row.seconds, mean), (4, 4), textcoords="offset points", fontsize=6
-            )
         bars.set_yticks(places, [style.title(row.title) for row in rows])
         bars.set_xlabel(f"test {metrics.title(score)}, points (a dot a seed)")
         cost.set_xscale("log")
@@ -58,7 +55,25 @@ def ranking(rows: list[Row], score: str) -> Figure:
         cost.margins(0.25)
         cost.set_xlabel("seconds of a training run")
         cost.set_ylabel(f"test {metrics.title(score)}")
+        named_beside(cost, rows, score)
     return figure
+
+
+def named_beside(axes: Axes, rows: list[Row], score: str) -> None:
+    """The titles of methods in a column right of the axes, in the order of their points, each with a line."""
+    ordered = sorted(rows, key=lambda row: row.scores[score])
+    for place, row in zip(
+        np.linspace(0.04, 0.96, len(rows)) if len(rows) > 1 else [0.5], ordered, strict=True
+    ):
+        axes.annotate(
+            style.title(row.title),
+            (row.seconds, row.scores[score]),
+            (1.04, place),
+            textcoords="axes fraction",
+            fontsize=6,
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": style.FAINT, "lw": 0.5, "shrinkB": 3},
+        )
 
 
 def by_group(rows: list[Row], metric: str, names: list[str]) -> Figure:
@@ -108,8 +123,9 @@ def learning(data: More, rows: list[Row], score: str) -> Figure:
     """The score of the best methods against the number of training rows."""
     with style.plt.rc_context(style.SETTINGS):
         figure, (axes,) = style.panels(1, 1, 2.5)
-        for row, look in zip(rows, style.LINES, strict=False):
-            line(axes, data, row, look)
+        there = [row for row in rows if row.method in {*data.points.method}]
+        for place, row in enumerate(there):
+            line(axes, data, row, place)
         style.counts(axes.xaxis)
         sizes = sorted(set(data.points.rows))
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -120,9 +136,12 @@ def learning(data: More, rows: list[Row], score: str) -> Figure:
     return figure
 
 
-def line(axes: Axes, data: More, row: Row, look: dict) -> None:
-    """The line of one method."""
-    own = data.points[data.points.method == row.method]
+def line(axes: Axes, data: More, row: Row, place: int) -> None:
+    """The line of one method; where the looks of lines are all taken, its mark is hollow."""
+    own, look = data.points[data.points.method == row.method], style.LINES[place % len(style.LINES)]
     dashes = {"dashes": look["dashes"]} if look["dashes"] else {}
+    hollow = {"markerfacecolor": "white"} if place >= len(style.LINES) else {}
     label = style.title(row.title)
-    axes.plot(own.rows, own.value, color=look["color"], marker=look["marker"], ms=4, label=label, **dashes)
+    axes.plot(
+        own.rows, own.value, color=look["color"], marker=look["marker"], ms=4, label=label, **dashes, **hollow
+    )

@@ -8,46 +8,104 @@ import numpy as np
 
 from tailprompt.report import verdicts
 from tailprompt.report.figures.style import printable
+from tailprompt.report.page import evidence
 from tailprompt.report.page.evidence import LEAST, More, Row, Worst
+from tailprompt.report.page.lengths import SHORT
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
 from tailprompt.tasks import metrics
 
+NAMED = 8  # classes without an F1 that are named
 
-def headline(rows: list[Row], score: str) -> str:
-    """Who wins, or who leads without a clear win."""
+
+def headline(rows: list[Row], score: str, report: dict) -> str:
+    """Who wins against every other method, or who leads and why nobody wins."""
     first = rows[0]
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
     if len(rows) == 1:
         return f"{first.title} is the only method with all its runs: {said}."
-    clear = rows[1].worse
-    verb = "wins" if clear else "leads, but no method wins clearly"
-    return f"{first.title} {verb}: {said}, {lead(rows[1])} against {rows[1].title}, the next on dev."
+    if evidence.wins(rows):
+        nearest = max(rows[1:], key=lambda row: (row.lead[3], row.lead[0]))
+        every = " against every other method" if len(rows) > 2 else ""
+        return f"{first.title} wins{every}: {said}, {lead(nearest)} against {nearest.title}, the nearest."
+    why = (
+        "the test set is too small for a verdict" if evidence.too_small(report) else "no method wins clearly"
+    )
+    nearest = max(rows[1:], key=lambda row: row.lead[0])
+    return f"{first.title} leads, but {why}: {said}, {lead(nearest)} against {nearest.title}, the nearest."
 
 
 def lead(row: Row) -> str:
     """How far the leader is before a method, and how sure that is."""
     points, low, high, p = row.lead
-    if np.isnan(p):
-        return f"{number(-points, signed=True)} (no interval: one seed, or scores that never vary)"
-    ends = f"{number(-high, signed=True)} to {number(-low, signed=True)}"
-    return f"{number(-points, signed=True)} points (95 % interval {ends}, p {chance(p)})"
+    if np.isnan(low):
+        return f"{number(-points, signed=True)} ({unknown(len(row.seeds))})"
+    ends = f"95 % interval {number(-high, signed=True)} to {number(-low, signed=True)}"
+    return f"{number(-points, signed=True)} points ({ends}{'' if np.isnan(p) else f', p {chance(p)}'})"
 
 
-def advice(rows: list[Row]) -> str:
-    """What is as good as can be told and cheaper, or that nothing is."""
-    near = [row for row in rows[1:] if not row.worse]
+def unknown(seeds: int) -> str:
+    """Why there is no interval."""
+    return "no interval: one seed" if seeds < 2 else "no interval: the scores never vary"
+
+
+def advice(rows: list[Row], report: dict) -> list[str]:
+    """What is as good as can be told and cheaper, what was hardly trained, or that nothing is left open."""
     if len(rows) == 1:
-        return "There is nothing to compare it with yet."
+        return ["There is nothing to compare it with yet."]
+    if evidence.too_small(report):
+        counts = report["counts"]["test"]
+        return [
+            f"The test set has {sum(counts):,} rows of {sum(n > 0 for n in counts):,} classes. A verdict "
+            f"takes {evidence.SMALLEST} rows at least, and {evidence.EACH} a class on average: label more, "
+            "or give more of the data to test (shares in the row of the data set).",
+            *hardly(rows),
+        ]
+    near = [row for row in rows[1:] if not row.worse]
     if not near:
-        return "All other methods are clearly worse."
+        return ["All other methods are clearly worse.", *hardly(rows)]
     cheap = min(near, key=lambda row: row.seconds)
-    names = ", ".join(row.title for row in near)
-    words = f"Not clearly worse: {names}. More seeds would tell them apart (seeds in the config)."
+    words = f"Not clearly worse: {listed(near)}. More seeds or test rows would tell them apart."
     if cheap.seconds < rows[0].seconds:
         words += (
             f" Of these {cheap.title} is cheapest: {time(cheap.seconds)} a run, not {time(rows[0].seconds)}."
         )
-    return words
+    return [words, *hardly(rows)]
+
+
+def hardly(rows: list[Row]) -> list[str]:
+    """What was hardly trained, and what to change."""
+    short = [row for row in rows if row.length.hardly]
+    if not short:
+        return []
+    return [
+        f"Hardly trained, so not a verdict on them: {listed(short)}. They took fewer than {SHORT} steps, or "
+        "dev was still rising at the last evaluation; raise epochs and patience in the config, and run the "
+        "same command again."
+    ]
+
+
+def listed(rows: list[Row]) -> str:
+    """The titles of methods."""
+    return ", ".join(row.title for row in rows)
+
+
+def trained(rows: list[Row]) -> str:
+    """How much the methods were trained, in one sentence."""
+    by_steps = [row.length for row in rows if row.length.steps]
+    seen = f"{rows[0].length.rows:,} training rows"
+    if not by_steps:
+        return f"Trained on {seen}, by heads that are fitted without steps."
+    tokens = sorted({each.tokens for each in by_steps if each.tokens})
+    of_each = f" of at most {' or '.join(map(str, tokens))} tokens" if tokens else ""
+    steps = sorted({round(each.steps) for each in by_steps})
+    epochs = sorted({number(each.epochs) for each in by_steps})
+    long = f"{span(steps)} steps ({span(epochs)} epochs)"
+    return f"Trained on {seen}{of_each}: {long} of the methods that learn by steps."
+
+
+def span(values: list) -> str:
+    """The least and the largest of some sorted values."""
+    return f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
 def time(seconds: float) -> str:
@@ -58,14 +116,14 @@ def time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def methods(rows: list[Row], score: str, groups: list[str], *, searched: bool) -> Sheet:
-    """Methods by score: the lead of the leader, groups of classes, cost.
+def methods(rows: list[Row], score: str, metric: str, groups: list[str], *, searched: str) -> Sheet:
+    """Methods by score: the lead of the leader, groups of classes by `metric`, training, cost.
 
-    searched: whether settings were chosen on dev for each method.
+    searched: what searches the settings of each method, if these were not chosen on dev for each.
     """
-    metric = score.partition("/")[0]
-    heads = ["method", metrics.title(score), "behind by", *(metrics.GROUPS[name] for name in groups)]
-    heads += ["trained parameters", "seconds a run", "memory, MB"]
+    of = "" if score.startswith(f"{metric}/") else f" {metrics.METRICS[metric]}"
+    heads = ["method", metrics.title(score), "behind by", *(f"{metrics.GROUPS[name]}{of}" for name in groups)]
+    heads += ["trained for", "trained parameters", "seconds a run", "memory, MB"]
     best = {name: max(row.scores[f"{metric}/{name}"] for row in rows) for name in groups}
     lines = []
     for place, row in enumerate(rows):
@@ -74,17 +132,30 @@ def methods(rows: list[Row], score: str, groups: list[str], *, searched: bool) -
         cells = [Cell(row.title, best=place == 0), Cell(number(row.scores[score]), spread, best=place == 0)]
         cells += [Cell(behind(row) if place else "")]
         cells += [Cell(number(v), best=v == best[name]) for v, name in zip(each, groups, strict=True)]
+        cells += [Cell(duration(row))]
         cells += [Cell(f"{row.trained:,.0f}"), Cell(number(row.seconds, 0)), Cell(f"{row.memory:,.0f}")]
         lines.append(cells)
     runs = f"mean ± SD of {len(rows[0].seeds)} seeds" if len(rows[0].seeds) > 1 else "one seed"
     notes = [
-        f"Points on test, {runs}; methods in the order of dev, by which the leader is taken. Behind by: the "
-        "leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test rows). Seconds "
-        "and memory are those of this machine, with what else ran on it."
+        f"Points on test, {runs}. The leader is the best on dev; the others follow by their score on test. "
+        "Behind by: the leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test "
+        f"rows); clearly worse is a p below 0.05 among {len(rows) - 1} comparisons (Holm). Seconds and "
+        "memory are those of this machine, with what else ran on it."
     ]
-    if not searched:
-        notes.append("One learning rate a method, not searched: a first round. config/mine.yaml searches it.")
+    if searched:
+        notes.append(f"One learning rate a method, not searched: a first round. {searched} searches it.")
     return sheet("Methods", heads, lines, notes, words=1)
+
+
+def duration(row: Row) -> str:
+    """How long a method was trained, and whether that was enough."""
+    length = row.length
+    if not length.steps:
+        return "fitted"
+    told = f"{length.steps:,.0f} steps, {number(length.epochs)} epochs"
+    if not length.hardly:
+        return told
+    return f"{told}: {'too few' if length.steps < SHORT else 'still rising'}"
 
 
 def behind(row: Row) -> str:
@@ -104,8 +175,25 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         )
         lines[-1].append(Cell(taken or "nothing else"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
-    notes = [f"Classes with fewer than {LEAST} test rows are not told of: their F1 is chance."]
-    return sheet(f"The {len(found)} worst classes of the leader", heads, lines, notes, words=1, last="l")
+    caption = (
+        f"The {len(found)} classes of the lowest F1 of the leader" if len(found) > 1 else "The worst class"
+    )
+    return sheet(caption, heads, lines, [], words=1, last="l")
+
+
+def left_out(report: dict, found: list[Worst]) -> list[str]:
+    """Which classes are not told of, and that no other has an error."""
+    counts, names = report["counts"]["test"], report["classes"]
+    told = evidence.told_of(counts)
+    few = [c for c in range(len(names)) if c not in told]
+    words = [] if found else [f"No error in the {len(told)} classes with {LEAST} test rows or more."]
+    if few:
+        shown = ", ".join(called(c, names) for c in few[:NAMED]) + (", ..." if len(few) > NAMED else "")
+        words.append(
+            f"{len(few)} classes have fewer than {LEAST} test rows and are not told of, as their F1 is "
+            f"chance: {shown}."
+        )
+    return words
 
 
 def called(c: int, names: list[str]) -> str:
@@ -126,11 +214,11 @@ def growth(data: More, leader: Row) -> str:
     sizes = sorted(data.points[data.points.method == leader.method].rows)
     if data.effect is None or len(sizes) < 2:
         return "What more data would give is unknown: no run on a part of the data is finished."
-    low, high = verdicts.interval(data.effect)
+    low, high = evidence.on_scale(*verdicts.interval(data.effect))
     ends = f"95 % interval {number(low, signed=True)} to {number(high, signed=True)}"
     gain = f"{number(data.effect.value, signed=True)} points ({ends})"
     if np.isnan(low):
-        gain = f"{number(data.effect.value, signed=True)} points (no interval: one seed)"
+        gain = f"{number(data.effect.value, signed=True)} points ({unknown(data.effect.seeds)})"
     words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {leader.title} gains {gain}."
     if low > 0:
         return (
@@ -149,9 +237,9 @@ def looked(report: dict) -> str:
     )
 
 
-def command(folder: str, kept: bool, method: str) -> list[str]:
+def command(folder: str, kept: bool, method: str, *, images: bool) -> list[str]:
     """How to predict new rows with the leader."""
-    line = f"tailprompt predict {shlex.quote(folder)} new.csv"
+    line = f"tailprompt predict {shlex.quote(folder)} {'folder-of-new-images' if images else 'new.csv'}"
     if kept:
         return [line]
     return [f"# first, in the config: methods: {{{method}: {{keep: true}}}}, and snakemake again", line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from jinja2 import Environment
@@ -81,3 +82,8 @@ def markdown(title: str, answer: str, sections: list[Section]) -> str:
         lines += [md(part.sheet).strip(), ""] if part.sheet else []
         lines += ["```", *part.commands, "```", ""] if part.commands else []
     return "\n".join(lines).rstrip() + "\n"
+
+
+def on_screen(text: str) -> str:
+    """Markdown without the backslashes that its letters need, for people who read it as it is."""
+    return re.sub(r"\\([\\|*_<>`\[\]])", r"\1", text)
