@@ -92,7 +92,7 @@ OPTIONS = """
 import hashlib, json, sys, time
 from pathlib import Path
 
-from tailprompt.files import json_option
+from tailprompt.files import json_option, seal
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 sha = lambda file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
@@ -116,6 +116,7 @@ words = Path(row["verbalizer"]).read_text().split() if "verbalizer" in row else 
 labels = [line.split(",")[0] for line in words]
 out.write_text(json.dumps([read, list(map(sha, found)), labels]))
 out.with_suffix(".json").write_text(json.dumps({"row": row, "classes": [], "sha256": sha(out)}))
+seal(out.with_suffix(".json"))
 """,
     "annotate": """
 row = json_option(options["--dataset"], "--dataset")
@@ -165,6 +166,7 @@ about["weights_sha256"] = sha(folder / "weights.safetensors")
     "tabulate": """
 for ending in ("tex", "md", "csv", "html"):
     new(f'{options["--out"]}.{ending}')
+seal(*(Path(f'{options["--out"]}.{ending}') for ending in ("tex", "md", "csv", "html")))
 """,
     "draw": """
 for ending in ("pdf", "png", "html"):

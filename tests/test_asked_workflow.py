@@ -7,7 +7,9 @@ backbone is one too. Each test leaves the project finished, with its edit in it.
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from contextlib import contextmanager
 
 import pytest
 from project import TINY, copied, snakemake, wildcards
@@ -70,7 +72,7 @@ from tailprompt.model.folder import files_in
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 row = json_option(options["--row"], "--row")
-digests = {file.name: sha256(file) for file in files_in(Path(row["path"]), row["family"])}
+digests = {name: sha256(file) for name, file in files_in(Path(row["path"]), row["family"]).items()}
 Path(options["--out"]).write_text(json.dumps({**row, "sha256": digests}))
 """
 METHODS = ("cls-tanh", "prompt", "prompt-focal")  # the last starts from the one before
@@ -256,3 +258,58 @@ def test_an_asked_file_that_cannot_be_written_ends_in_a_sentence_and_not_in_noth
     file.rmdir()
     file.write_bytes(before)
     assert trained(project) == {"toy/cls-tanh", "other/cls-tanh"}
+
+
+@contextmanager
+def in_use(project, **files):
+    """While another Snakemake works there, or after one was killed: the locks that it holds."""
+    locks = project / ".snakemake/locks"
+    locks.mkdir(exist_ok=True)
+    for kind, names in files.items():
+        (locks / f"0.{kind}.lock").write_text("".join(f"{name}\n" for name in names))
+    yield
+    shutil.rmtree(locks, ignore_errors=True)  # as Snakemake itself removes it in the end, with all locks
+
+
+def with_eta(project, eta):
+    """Another eta of method cls-tanh."""
+    file = project / "asked.yaml"
+    file.write_text(re.sub(r"(cls-tanh: \{eta: )[\d.]+", rf"\g<1>{eta}", file.read_text()))
+
+
+def test_jobs_read_nothing_that_a_plan_writes_while_another_snakemake_works_here(project):
+    with_eta(project, 4.5)
+    run = "results/tiny/runs/glee/tiny/toy/cls-tanh/775/run.json"
+    asked = project / "results/tiny/asked/glee/tiny/toy/cls-tanh/775.json"
+    with in_use(project, input=["results/other/data/toy.parquet"], output=["results/other/data/x.json"]):
+        done = snakemake(project, "-p", "--cores", "1", run, *OPTIONS[len(FILES) :])
+        assert done.returncode == 0 and "results/tiny/planned" not in done.stdout, done.stdout
+        assert json.loads(asked.read_text())["settings"]["eta"] == 4.5
+    with in_use(project, input=[FILES[0].replace("runs", "asked")], output=["results/tiny/data/toy.json"]):
+        assert trained(project) == {"other/cls-tanh"}  # no file of that Snakemake is made
+
+
+def test_a_job_whose_settings_another_snakemake_reads_is_not_begun(project):
+    with_eta(project, 5.5)
+    asked = "results/tiny/asked/glee/tiny/toy/cls-tanh/775.json"
+    before = (project / asked).read_bytes()
+    with in_use(project, input=[asked]):
+        done = snakemake(project, "--cores", "1", *OPTIONS)
+    assert done.returncode and f"{asked} belongs to a Snakemake" in done.stdout, done.stdout
+    assert "Traceback" not in done.stdout and (project / asked).read_bytes() == before
+    assert trained(project) == {"toy/cls-tanh", "other/cls-tanh"}
+
+
+def test_a_snakemake_that_the_lock_refuses_changes_nothing_that_the_other_reads(project):
+    told = project / "results/tiny/told/data/toy.json"
+    before = told.read_bytes()
+    with in_use(project, output=["results/tiny/data/toy.json", "results/tiny/data/toy.parquet"]):
+        options = ("--config", "datasets={toy: {threshold: 0.5}}")
+        done = snakemake(project, "--cores", "1", "results/tiny/data/toy.json", *OPTIONS[-3:], *options)
+    assert done.returncode and "--unlock" in done.stdout and told.read_bytes() == before, done.stdout
+
+
+def test_two_files_of_one_rule_can_be_asked_for_at_once_in_a_new_folder(project):
+    reports = [f"results/new/data/{name}.json" for name in ("toy", "other")]
+    done = snakemake(project, "-n", *reports, *OPTIONS[-3:], "--config", "scale=new")
+    assert [rule for rule, _ in wildcards(done.stdout)] == ["prepare", "prepare"], done.stdout

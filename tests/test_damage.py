@@ -1,7 +1,7 @@
 """Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
 
-Not protected is a digit of a data set's report that becomes another, nor are decoded images and the packed
-data of pre-training; run.json is where hard links are, as its digest is with what is kept of the run.
+Not protected are decoded images and the packed data of pre-training; run.json is where hard links are, as its
+digest is with what is kept of the run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 import toy
 
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, sha256, write_json
-from tailprompt.plan import agreement
+from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
+from tailprompt.plan import agreement, standing
 from tailprompt.plan.held import finished, keep
 from tailprompt.predict import predict_file
 from tailprompt.report import records, trained
@@ -29,6 +29,7 @@ def whole(tmp_path_factory):
     folder = toy.run(root, "cls-tanh", keep=True, features=["law", "music"])
     report = root / "data/toy.json"
     write_json(report, {"sha256": sha256(root / "data/toy.parquet"), "classes": [], "rows": {}})
+    seal(report)
     keep(folder)
     return root, folder
 
@@ -92,6 +93,10 @@ def predicts(root, folder):
     predict_file(folder, root / "new.csv", root / "out.csv", encoding="utf-8", device="cpu")
 
 
+def reports(root, folder):
+    records.report(root, "toy")
+
+
 def reads_weights(root, folder):
     trained.summary(folder)
 
@@ -115,7 +120,8 @@ TABLE = [  # file, damage, who notices, sentence
       for harm in (digit, longer)),
     *(("data/toy.parquet", harm, trains, PREPARED)
       for harm in (flip, cut, empty)),
-    *(("data/toy.json", harm, trains, r"toy\.json is not JSON") for harm in (cut, empty)),
+    *(("data/toy.json", harm, who, r"toy\.json is not what its job wrote \(SHA-256\); run snakemake again")
+      for harm in (flip, cut, empty) for who in (trains, reports)),
 ]  # fmt: skip
 
 
@@ -130,6 +136,27 @@ def test_a_damaged_file_is_noticed_in_one_sentence(scale, name, harm, notices, s
     with pytest.raises(BadInput, match=sentence) as error:
         notices(root, folder)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("harm", [cut, empty])
+def test_a_damaged_report_of_former_versions_says_what_to_do(scale, harm):
+    root, _ = scale
+    seal_of(root / "data/toy.json").unlink()
+    harm(root / "data/toy.json")
+    with pytest.raises(BadInput, match=r"toy\.json is not JSON .*; delete it, and snakemake makes it anew$"):
+        records.report(root, "toy")
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty, longer])
+@pytest.mark.parametrize("name", ["table2.md", "table2.tex", "toy@imbalance=1.5.json"])
+def test_what_is_shown_does_not_stand_once_it_is_damaged(tmp_path, harm, name):
+    file = tmp_path / name
+    file.write_text('{"f1": "0.123"}')
+    assert standing.same([file], {}, tmp_path / "note.json")
+    seal(file)
+    assert standing.same([file], {}, tmp_path / "note.json") and as_written(file)
+    harm(file)
+    assert not standing.same([file], {}, tmp_path / "note.json")
 
 
 @pytest.mark.parametrize("notices", [shown, begins_from, predicts, reads_weights, trains])

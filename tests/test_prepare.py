@@ -106,7 +106,7 @@ def test_bad_input_ends_in_one_line_and_no_file(tmp_path):
 
 def test_a_class_that_a_score_names_must_be_one_of_the_data(tmp_path):
     assert prepare({**mine(tmp_path), "asked": ["a", "c"]}, tmp_path).is_file()
-    said = "'mine': no class d, which a table's score names .*known: a, b, c$"
+    said = "'mine': no class d, which a table's score .*known: a, b, c$"
     with pytest.raises(BadInput, match=said):
         prepare({**mine(tmp_path), "asked": ["a", "d"]}, tmp_path)
 

@@ -299,7 +299,7 @@ EDITS = {
     "printed number": (longer("config/reported/glee.csv", "x,x,x,x,1,1,1\n"), TABLES),
     "features": (
         replaced("tests/tiny.yaml", "classes: [music, law]", "classes: [music, food]"),
-        trained(["toy"], METHODS[:1]),
+        prepared("toy") | trained(["toy"], METHODS[:1]),  # preparing knows what classes there are
     ),
     "run's file gone": (gone(of("filed/prompt") / "predictions.parquet"), trained(["filed"], METHODS[1:])),
     "run gone": (gone(of("filed/prompt-focal")), trained(["filed"], METHODS[2:])),
@@ -337,6 +337,16 @@ SAFE = sorted(name for name in EDITS if name not in NOT_RUN and name not in MADE
 def test_an_edit_plans_exactly_these_jobs(project, edit):
     change, jobs = EDITS[edit]
     with change(project):
+        assert planned(project) == jobs
+
+
+@pytest.mark.parametrize(
+    "name, jobs",
+    [("tables/glee/table2.md", {"tabulate table2"}), ("data/toy.json", prepared("toy"))],
+    ids=["table", "report"],
+)
+def test_what_is_damaged_is_made_again(project, name, jobs):
+    with longer(f"results/tiny/{name}", " ")(project):
         assert planned(project) == jobs
 
 

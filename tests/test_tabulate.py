@@ -413,7 +413,7 @@ def test_all_four_files_are_written_and_the_csv_holds_every_number(plain, tmp_pa
     root, spec = plain
     tabulate.tabulate(root, spec, tmp_path / "tables/glee/table2")
     made = sorted(path.name for path in (tmp_path / "tables/glee").iterdir())
-    assert made == ["table2.csv", "table2.html", "table2.md", "table2.tex"]
+    assert made == [".table2.sha256", "table2.csv", "table2.html", "table2.md", "table2.tex"]
     table = pd.read_csv(tmp_path / "tables/glee/table2.csv")
     assert len(table) == 2 * 4
     assert {"reported", "ours", "spread", "n", "difference", "low", "high", "p", "missing_seeds"} <= set(

@@ -166,7 +166,7 @@ def test_a_killed_run_does_not_go_on_with_other_code_or_weights(tmp_path, monkey
         monkeypatch.setattr(training, "code", lambda: {"train.py": "another"})
     else:
         real = toy.asked_of
-        monkeypatch.setattr(toy, "asked_of", lambda *told: real(*told) | {"weights": {"model": "another"}})
+        monkeypatch.setattr(toy, "asked_of", lambda *told: real(*told) | {"weights": {"recipe": "another"}})
     toy.run(tmp_path, "cls-tanh")
     assert len(calls) == 4 + 4 and "starting from the first step" in "".join(capfd.readouterr())
 

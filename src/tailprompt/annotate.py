@@ -22,6 +22,7 @@ from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.model.checkpoints import check_pinned
+from tailprompt.plan.digests import check_corpora, check_folder
 from tailprompt.progress import shown
 
 BATCH, LENGTH = 128, 256  # texts a batch; tokens a text, as in the released code
@@ -85,6 +86,9 @@ def main() -> None:
     table = candidates(paths, row).drop(columns="label")
     with free(options.device, slots=options.slots) as device:
         shares = probabilities(table["text"].tolist(), row["model"], torch.device(device))
+    asked = files.asked_of(options.dataset)
+    check_corpora(asked.get("corpus"), paths.values())
+    check_folder(asked.get("model"), Path(row["model"].get("folder", "")))
     with files.whole(options.out) as temporary:
         table.assign(probabilities=shares).to_parquet(temporary, index=False)
 

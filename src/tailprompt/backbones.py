@@ -13,10 +13,11 @@ from pathlib import Path
 import torch
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_option, sha256, write_json
+from tailprompt.files import asked_of, json_option, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import check_pinned, source, unavailable
 from tailprompt.model.folder import files_in, names_of
+from tailprompt.plan.digests import check_folder
 
 WEIGHTS = "model.safetensors"
 
@@ -28,7 +29,7 @@ def fetch(row: dict) -> dict[str, str]:
         return {}
     check_pinned(row)
     folder = Path(snapshot(row) if pinned else where)
-    digests = {file.name: sha256(file) for file in files_in(folder, row["family"])}
+    digests = {name: sha256(file) for name, file in files_in(folder, row["family"]).items()}
     check_digest(row, digests.get(WEIGHTS), where)
     return digests
 
@@ -73,6 +74,7 @@ def main() -> None:
     row = json_option(options.row, "--row", "family")
     digests = fetch(row)
     load(row, torch.device("meta") if "device_map" in row else CPU)  # shows a fault before any training job
+    check_folder(asked_of(options.row).get("weights"), Path(row.get("path", "")), row["family"])
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
 
 

@@ -26,6 +26,7 @@ from tailprompt.data.folders import others
 from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.errors import BadInput, named, stage
+from tailprompt.plan.digests import check_files
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
@@ -113,6 +114,7 @@ def main() -> None:
     needs = bool({"files", "path"} & row.keys())
     where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
     paths, digests = sources.found(row, **where) if needs else ({}, {})
+    check_files(files.asked_of(options.dataset).get("files"), sources.own(paths, options.raw))
     root = root_of(row, options.data_dir)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])

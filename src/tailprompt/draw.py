@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_option, whole
+from tailprompt.files import json_option, seal, whole
 from tailprompt.report import browse
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
@@ -48,6 +48,7 @@ def draw(root: Path, spec: dict, out: Path) -> None:
         style.plt.close(figure)
     with whole(out.with_name(f"{out.name}.html")) as temporary:
         temporary.write_text(page, "utf-8")
+    seal(*(out.with_name(f"{out.name}.{ending}") for ending in (*FORMATS, "html")))
 
 
 def main() -> None:

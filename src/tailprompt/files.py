@@ -163,8 +163,18 @@ def json_option(text: str, option: str, *keys: str) -> dict:
     if not text.endswith(".json"):
         return json_object(text, option, *keys)
     value = read_json(text)
-    inner = [value[name] for name in ASKED if isinstance(value.get(name), dict)]
-    return keyed(inner[0] if inner else value, text, *keys)
+    return keyed(next(told(value), value), text, *keys)
+
+
+def told(value: dict) -> Iterator[dict]:
+    """What stands under the keys of ASKED."""
+    return (value[name] for name in ASKED if isinstance(value.get(name), dict))
+
+
+def asked_of(option: str) -> dict:
+    """All that a job is asked, if an option of `json_option` names the file that says so; else nothing."""
+    value = read_json(option) if option.endswith(".json") else {}
+    return value if any(told(value)) else {}
 
 
 def json_object(text: str, place: str | Path, *keys: str) -> dict:
@@ -189,3 +199,37 @@ def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal(*files: Path) -> None:
+    """Write the digests of a job's files, which have one stem, in a hidden file beside them.
+
+    `sha256sum -c` reads it too.
+    """
+    with whole(seal_of(files[0])) as temporary:
+        temporary.write_text("".join(f"{sha256(file)}  {file.name}\n" for file in files), "utf-8")
+
+
+def as_written(file: Path) -> bool:
+    """Whether a file has the digest that `seal` wrote; True without one."""
+    seal = seal_of(file)
+    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
+    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    return file.name not in digests or digests[file.name] == sha256(file)
+
+
+def read_sealed(path: Path, *keys: str) -> dict:
+    """The JSON object in a file that a job wrote; raises BadInput, with what to do, where it is damaged."""
+    if not as_written(path):
+        raise BadInput(
+            f"{path} is not what its job wrote (SHA-256); run snakemake again, which makes it anew"
+        )
+    try:
+        return read_json(path, *keys)
+    except BadInput as error:  # of a version that wrote no digest
+        raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
+
+
+def seal_of(file: Path) -> Path:
+    """Where the digest of a file stands."""
+    return file.with_name(f".{file.stem}.sha256")

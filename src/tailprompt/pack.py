@@ -20,7 +20,8 @@ import numpy as np
 
 from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_option, sha256, whole, write_json
+from tailprompt.files import asked_of, json_option, sha256, whole, write_json
+from tailprompt.plan.digests import check_corpora
 from tailprompt.pretraining import labelled
 from tailprompt.progress import shown
 
@@ -119,7 +120,9 @@ def main() -> None:
         recipe = json_option(options.recipe, "--recipe", "pixels", "held_out")
         (source,) = options.data
         counts = pack_images(recipe, source, options.out)
-    digests = {file.name: sha256(file) for source in options.data for file in tables_of(source)}
+    tables = [file for source in options.data for file in tables_of(source)]
+    check_corpora(asked_of(options.recipe).get("corpus"), tables)
+    digests = {file.name: sha256(file) for file in tables}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
 
 

@@ -16,7 +16,10 @@ from tailprompt.data import download as sources
 from tailprompt.data import joined, report
 from tailprompt.data import table as data
 from tailprompt.data.contents import NOTES
+from tailprompt.data.prepared import check_rows
 from tailprompt.errors import BadInput, known, stage
+from tailprompt.plan.agreement import read_words
+from tailprompt.plan.digests import check_files, refuse
 from tailprompt.tasks.registry import told
 
 
@@ -34,6 +37,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--parts", type=Path, nargs="+", metavar="FILE", help="the prepared .parquet files of joined sets"
+    )
+    parser.add_argument(
+        "--asked", type=Path, metavar="FILE", help="the digests of what is read, which snakemake writes"
     )
     parser.add_argument(
         "--out", type=Path, help="the Parquet file to write; its report goes beside it (.json)"
@@ -54,6 +60,8 @@ def main() -> None:
     if options.listing:
         table, classes, origin = data.load_images(row, options.listing)
     elif options.parts:
+        for part in options.parts:
+            check_rows(part)
         table, classes, origin = joined.load(options.parts)
     else:
         where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
@@ -65,16 +73,30 @@ def main() -> None:
         learned = files.read_json(options.learned, "classes")["classes"] if options.learned else ()
         table, classes = data.load(row, paths, words=words, learned=learned)
         origin = {"sources": digests}
+        check_read(options, row, paths)
     if absent := set(row.get("asked", [])) - set(classes):
-        place = f"data set '{row['name']}': no class {known(absent)}, which a table's score names"
-        raise BadInput(f"{place} (class:NAME); known: {known(classes)}")
+        place = f"data set '{row['name']}': no class {known(absent)}, which a table's score (class:NAME)"
+        raise BadInput(f"{place} or a figure's classes name; known: {known(classes)}")
     name = options.out.name.removesuffix(".parquet")
     notes = {"read": notes} if (notes := table.attrs.pop(NOTES, [])) else {}
     about = report.describe(table, classes, row, dataset=name, task=told(table), **origin, **notes)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         data.write(table, classes, options.out, sources=origin["sources"])
         files.write_json(temporary, about | {"sha256": files.sha256(options.out)})
+    files.seal(options.out.with_name(f"{name}.json"))
     print(report.sentence_of(about))
+
+
+def check_read(options: argparse.Namespace, row: dict, paths: dict[str, Path]) -> None:
+    """Raise BadInput if the files of a data set or its words are not those that the job was asked to read."""
+    if not options.asked:
+        return
+    asked = files.read_json(options.asked, "files", "words")
+    lexicon = [Path(row["lexicon"])] if row.get("lexicon") else []
+    if row.get("annotator") != "model":  # else they are what stage annotate wrote
+        check_files(asked["files"], [*sources.own(paths, options.raw), *lexicon])
+    if row.get("verbalizer") and read_words(Path(row["verbalizer"])) != asked["words"]:
+        refuse([Path(row["verbalizer"])])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_option, whole
+from tailprompt.files import json_option, seal, whole
 from tailprompt.report import typeset
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
@@ -32,6 +32,7 @@ def tabulate(root: Path, spec: dict, out: Path) -> None:
     for ending, text in written.items():
         with whole(out.with_name(out.name + ending)) as temporary:
             temporary.write_text(text, "utf-8")
+    seal(*(out.with_name(out.name + ending) for ending in written))
 
 
 def main() -> None:

@@ -47,6 +47,7 @@ from tailprompt.model.weights import (
     write_weights,
 )
 from tailprompt.plan.agreement import CHECKED, read_asked
+from tailprompt.plan.digests import check_read
 from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.places import begins_at
 from tailprompt.plan.points import Point, parse
@@ -91,6 +92,7 @@ def train(
     task = TASKS[told(prepared.table)]
     outputs = task.outputs(learned(prepared, run, start, task))
     model, changed = begun_model(backbone, run, prepared, start, task, outputs)
+    check_read(asked)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
     view = partial(
         examples_of,
@@ -112,7 +114,7 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     of_backbone = [asked["backbone"], asked.get("weights")]
-    same = [asked["settings"], *of_backbone, prepared.words, sha256(prepared.path), origin, code()]
+    same = [asked["settings"], *of_backbone, prepared.words, prepared.digest, origin, code()]
     scorer = scorer_of(task, prepared.report)
     seen = with_vectors(model, splits, run)
     progress = fit_model(
@@ -174,14 +176,14 @@ def warned(flagged: dict[str, str]) -> list[str]:
 
 def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
-    check_rows(path)
+    digest = check_rows(path)
     table, classes = data.read(path)
     if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
     words = class_words(classes, getattr(run.head, "verbalizer", None)) if reads_words(run) else {}
-    prepared = Prepared(path, table, classes, words)
+    prepared = Prepared(path, table, classes, words, digest)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
 

@@ -14,7 +14,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import json_option, whole, write_json
+from tailprompt.files import asked_of, json_option, whole, write_json
+from tailprompt.plan.digests import check_corpora
 
 SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last id is <extra_id_0>, as in T5
 
@@ -66,10 +67,11 @@ def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
     }
 
 
-def train(recipe: dict, corpora: list[Path], folder: Path) -> None:
+def train(recipe: dict, corpora: list[Path], folder: Path, *, asked: dict[str, str] | None = None) -> None:
     """Learn the recipe's vocabulary from the training documents of `corpora`, and write it to `folder`.
 
-    Raises BadInput if they are too small for the vocabulary.
+    asked: the digests that they should have, by name. Raises BadInput if they have others, or are too small
+    for the vocabulary.
     """
     settings = dict(recipe["vocabulary"])
     learn, share = named(KINDS, settings.pop("kind"), "kind of vocabulary"), settings.pop("share", 1.0)
@@ -86,6 +88,7 @@ def train(recipe: dict, corpora: list[Path], folder: Path) -> None:
             f"{named_files(corpora)}: too small for {settings['size']} tokens, it gives "
             f"{tokenizer.get_vocab_size()}; lower vocabulary.size or name a larger corpus"
         )
+    check_corpora(asked, corpora)
     with whole(folder / "tokenizer.json") as temporary:
         tokenizer.save(str(temporary))
     write_json(folder / "tokenizer_config.json", {**config, "model_max_length": recipe["positions"]})
@@ -110,7 +113,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the tokenizer")
     options = parser.parse_args()
     recipe = json_option(options.recipe, "--recipe", "vocabulary", "scripts", "held_out", "positions")
-    train(recipe, options.corpus, options.out)
+    train(recipe, options.corpus, options.out, asked=asked_of(options.recipe).get("corpus"))
 
 
 KINDS = {"wordpiece": wordpiece, "unigram": unigram}

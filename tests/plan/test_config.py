@@ -190,6 +190,20 @@ def test_what_is_wrong_is_named_with_its_file_its_place_and_what_is_known(root, 
         config.load([SMALL, first, second], root=root)
 
 
+@pytest.mark.parametrize("layer", ["--config", "a file"])
+def test_a_method_of_the_scale_alone_is_taken_by_something(tmp_path, layer):
+    told, file = {"methods": {"promt": {"lr": 0.5}}}, tmp_path / "mine.yaml"
+    file.write_text(json.dumps(told))
+    given = (["config/demo.yaml"], told) if layer == "--config" else (["config/demo.yaml", file], None)
+    with pytest.raises(BadInput, match="'promt' in methods is taken by no table, .*; taken: .*, prompt,"):
+        config.load(*given)
+    new = {"mine": {"start": {"method": "cls-tanh"}}, "again": {"start": {"method": "mine"}}}
+    with pytest.raises(BadInput, match="'again' in methods"):
+        config.load(["config/demo.yaml"], {"methods": new})
+    new["again"]["title"] = "Run by its path"
+    assert config.load(["config/demo.yaml"], {"methods": new})
+
+
 @pytest.mark.parametrize("text", ["", "threads: 2"])
 def test_a_file_without_a_scale_does_not_mean_the_papers(root, tmp_path, text):
     mine, default = tmp_path / "mine.yaml", root / config.SCALE

@@ -79,7 +79,13 @@ def test_a_set_that_is_joined_nowhere_has_no_such_start(small):
     "methods, method, dataset, said",
     [
         (
-            {"taken": {"tuner": "prefix", "start": {"method": "mpt2-joined", "prompts": "joined"}}},
+            {
+                "taken": {
+                    "title": "Taken",
+                    "tuner": "prefix",
+                    "start": {"method": "mpt2-joined", "prompts": "joined"},
+                }
+            },
             "taken",
             "conll04",
             "has a head for each of joined sets; state head: fresh",
@@ -99,7 +105,7 @@ def test_what_joined_sets_leave_without_a_meaning_is_refused(methods, method, da
 
 def test_a_head_is_fresh_whatever_the_start_had():
     rows = {"other": {"tuner": "prefix", "predictor": "cosine"}}
-    rows |= {"taken": {"tuner": "prefix", "start": {"method": "other"}}}
+    rows |= {"taken": {"title": "Taken", "tuner": "prefix", "start": {"method": "other"}}}
     with pytest.raises(BadInput, match="has another head"):
         check_settings(config(methods=rows), [replace(POINT, method="taken")])
     rows["taken"]["start"]["head"] = "fresh"

@@ -512,13 +512,15 @@ def test_a_run_on_images_reads_pixels_into_the_head_of_images(paper, change):
         check_settings(paper, [point])
 
 
-def test_classes_that_scores_of_tables_and_claims_name_are_asked_of_their_data_sets():
+def test_classes_that_scores_of_tables_and_claims_and_figures_name_are_asked_of_their_data_sets():
     choose = {"over": "lr", "values": [1.0e-3], "by": "recall/class:fonts"}
     table = {"table2": {"metrics": ["f1/all", "f1/class:perl"], "winner": "f1/class:a/b", "choose": choose}}
-    demo = merge(scale("demo"), {"papers": {"glee": {"tables": table}}})
+    figure = {"figure4": {"classes": ["muzik"]}}
+    demo = merge(scale("demo"), {"papers": {"glee": {"tables": table, "figures": figure}}})
     everything = blocks.shown(demo)
     name = everything["tables", "glee", "table2"]["datasets"][0]["dataset"]
-    assert blocks.classes_asked(everything, name) == ["a/b", "fonts", "perl"]
+    drawn = name in [row["dataset"] for row in everything["figures", "glee", "figure4"]["datasets"]]
+    assert drawn and blocks.classes_asked(everything, name) == ["a/b", "fonts", "muzik", "perl"]
     assert blocks.classes_asked(everything, "cmid") == []
 
 

@@ -158,6 +158,7 @@ def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_p
     [
         ("digits", lambda point: point.dataset.startswith("digits")),
         ("lpt*", lambda point: point.method.startswith("lpt")),
+        ("results/demo/runs/glee/*/775/", lambda point: point.protocol == "glee" and point.seed == 775),
         ("glee/*/775", lambda point: point.protocol == "glee" and point.seed == 775),
         ("lpt", lambda point: point.method.partition("@")[0] == "lpt"),
     ],

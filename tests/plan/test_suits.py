@@ -7,7 +7,7 @@ from tailprompt.components.resolve import run_of
 from tailprompt.errors import BadInput
 from tailprompt.plan.blocks import all_points, shown
 from tailprompt.plan.config import load
-from tailprompt.plan.suits import METRICS, check_norms, check_scores, check_suits
+from tailprompt.plan.suits import METRICS, check_norms, check_scores, check_suits, check_warmup
 from tailprompt.tasks.registry import TASKS
 
 TAGS = {"name": "names", "loader": "tags", "language": "en"}
@@ -30,6 +30,12 @@ def test_a_setting_without_a_meaning_is_refused(name):
     row, told, extras, says = REFUSED[name]
     with pytest.raises(BadInput, match=says):
         check_suits(run_of(toy.settings("", **told)), row, extras, "here:")
+
+
+def test_a_rate_that_is_never_reached_is_refused():
+    check_warmup(run_of(toy.settings("", **WORDS, warmup=2.0, epochs=2)), "here:")
+    with pytest.raises(BadInput, match=r"here: warmup 100 is of more epochs than training has \(2\)"):
+        check_warmup(run_of(toy.settings("", **WORDS, warmup=100.0, epochs=2)), "here:")
 
 
 @pytest.mark.parametrize("row, told", [(TAGS, WORDS), (PASSAGES, WINDOWS)], ids=["tags", "passages"])

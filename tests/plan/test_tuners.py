@@ -183,6 +183,14 @@ def test_a_checkpoint_of_another_family_is_refused_in_the_plan(paper, tmp_path, 
             checked(changed, {}, point=point)
 
 
+def test_heads_that_do_not_divide_the_width_are_refused_in_the_plan(paper):
+    shape = {"hidden_size": 33, "num_attention_heads": 2}
+    row = {"family": "bert", "path": "workflow/resources/backbones/bert-mini", "random": shape}
+    changed = merge(paper, {"backbones": {"own": row}})
+    with pytest.raises(BadInput, match="backbone 'own' has a width of 33, which its 2 heads do not divide"):
+        checked(changed, {}, point=replace(POINT, backbone="own"))
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_a_file_missing_from_the_folder_of_a_backbone_is_named_in_the_plan(paper, tmp_path, name):
     for other in {"config.json", "model.safetensors", "tokenizer.json"} - {name}:

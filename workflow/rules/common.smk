@@ -100,10 +100,19 @@ def shown_by(what, function, then=lambda value: value, **options):
     return lambda wildcards: then(function(block(wildcards), **options))
 
 
+@cache
+def in_use():
+    """The files that other Snakemakes read and write here, or that killed ones did; none with --nolock."""
+    heeded = workflow.execution_settings is None or workflow.execution_settings.lock
+    locks = Path(".snakemake", "locks").glob("*.lock") if heeded else ()
+    return {line for lock in locks for line in lock.read_text("utf-8").splitlines()}
+
+
 def told_in(name, text):
     """Write what a job is told where it reads it, and return it for Snakemake to compare."""
     file = Path("results", SCALE, "told", f"{name}.json")
-    if not workflow.dryrun and not (file.is_file() and file.read_text("utf-8") == text):
+    writes = not workflow.dryrun and f"results/{SCALE}/{name}.json" not in in_use()
+    if writes and not (file.is_file() and file.read_text("utf-8") == text):
         with whole(file) as temporary:
             temporary.write_text(text, "utf-8")
     return text

@@ -87,7 +87,7 @@ rule prepare:
     shell:
         "python -m tailprompt.prepare --dataset results/{wildcards.scale:q}/told/data/{wildcards.dataset:q}.json"
         " --data-dir {params.folder:q} --raw {params.raw:q} {params.listing} {params.learned} {params.parts}"
-        " --out {output.table:q} > {log:q} 2>&1"
+        " --asked {input.asked:q} --out {output.table:q} > {log:q} 2>&1"
         " && note {input.asked:q} {params.note:q}"
 
 

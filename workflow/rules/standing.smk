@@ -1,7 +1,6 @@
 """Which runs, data and backbones are what is asked, and stand. There are no rules here."""
 
 RESULTS = Path("results", SCALE)
-LOCKS = Path(".snakemake", "locks")
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
@@ -33,19 +32,15 @@ if not TRAINS:
 
 
 @cache
-def apart():
-    """Whether no job of this process trains: in a dry run, or while another Snakemake works here.
-
-    What is asked is then written where the jobs of the other do not read it.
-    """
-    runs = workflow.executor_plugin is not None and not workflow.dryrun
-    return not workflow.is_main_process or not runs or any(LOCKS.glob("*.lock"))
+def starts_jobs():
+    """Whether this process starts jobs itself: it is no dry run and none of the jobs."""
+    return workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
 
 
 @cache
 def resolve():
     """Find out which commits the rows call main, before the first job that trains is told of one."""
-    if TRAINS and not apart():
+    if TRAINS and starts_jobs():
         config.update(revisions.resolved(config, [*BACKBONES, *(points.parse(name)[0] for name in DATASETS)]))
 
 
@@ -80,7 +75,22 @@ def ask(name, wanted, made, *, settled):
     """The file that says what is asked of a job. The main process alone writes it."""
     if not workflow.is_main_process:
         return f"{RESULTS}/asked/{name}.json"
-    return str(standing.ask(RESULTS, name, wanted, made, settled=settled, apart=apart()))
+    apart = not starts_jobs() or f"{RESULTS}/asked/{name}.json" in in_use()
+    file = str(standing.ask(RESULTS, name, wanted, made, settled=settled, apart=apart))
+    # Snakemake lists a folder once, for one job, and would miss what is written there for the next
+    workflow.iocache.exists_local[file] = True
+    return file
+
+
+def check_asked(jobs):
+    """Raise WorkflowError if a job would read what is only planned, which another plan may replace meanwhile."""
+    read = {file for job in jobs for file in map(str, job.input) if file.startswith(f"{RESULTS}/planned/")}
+    if read:
+        asked = min(read).replace("/planned/", "/asked/", 1)
+        raise WorkflowError(
+            f"{asked} belongs to a Snakemake that works here, or was killed; wait for its end, or run snakemake "
+            "--unlock if there is none"
+        )
 
 
 def run_inputs(wildcards):

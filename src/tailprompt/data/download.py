@@ -104,6 +104,11 @@ def found(
     return paths, digests
 
 
+def own(paths: dict[str, Path], raw: Path) -> list[Path]:
+    """Those of the files of a row that are not downloaded."""
+    return [path for path in paths.values() if raw not in path.parents]
+
+
 def check_apart(row: dict, paths: dict[str, Path], digests: dict[str, str]) -> None:
     """Raise BadInput where the file of another split holds what that of train does. Dev may be test."""
     for key in digests.keys() - {"train"}:

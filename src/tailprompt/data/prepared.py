@@ -12,19 +12,23 @@ import pandas as pd
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_json, sha256
+from tailprompt.files import read_sealed, reading, sha256
 
 SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared data set as a run reads it. words: each class's, in class order."""
+    """A prepared data set as a run reads it.
+
+    words: each class's, in class order. digest: of the file when it was read.
+    """
 
     path: Path
     table: pd.DataFrame
     classes: list[str]
     words: dict[str, str]
+    digest: str
 
     @property
     def report(self) -> dict:
@@ -54,12 +58,15 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     return {name: words[name] for name in classes}
 
 
-def check_rows(path: Path) -> None:
-    """Raise BadInput if a prepared data set is not the one that its report has the digest of."""
+def check_rows(path: Path) -> str:
+    """The digest of a prepared data set; raises BadInput if its report has the digest of another."""
     report = path.with_suffix(".json")
-    digest = read_json(report).get("sha256") if report.is_file() else None
-    if digest and sha256(path) != digest:
+    digest = read_sealed(report).get("sha256") if report.is_file() else None
+    with reading(path):
+        found = sha256(path)
+    if digest and found != digest:
         raise BadInput(
             f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
             "both, and snakemake prepares them again"
         )
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tailprompt.errors import BadInput, known
@@ -16,6 +17,7 @@ TYPES = {  # model_type in a config.json, by family: those whose layers have the
     "vit": (None,),  # timm's, which has an architecture instead
 }
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"  # of the weights, in one file or several
+INDEXES = (INDEX, "pytorch_model.bin.index.json")
 FILES = [
     "config.json",
     WHOLE,
@@ -24,10 +26,16 @@ FILES = [
     "vocab.txt",
     "merges.txt",
     "spiece.model",
-    INDEX,
+    *INDEXES,
     "model-*.safetensors",
     "pytorch_model*.bin",
-    "pytorch_model.bin.index.json",
+    "special_tokens_map.json",  # this and what follows transformers reads beside the others
+    "added_tokens.json",
+    "tokenizer.*.json",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "adapter_config.json",
+    "adapter_model.*",
 ]
 OWN = {"deberta": ["vocab.json"], "deberta-v2": ["spm.model"]}  # of a family, beside them
 
@@ -37,9 +45,19 @@ def names_of(family: str = "") -> list[str]:
     return [*FILES, *OWN.get(family, [])]
 
 
-def files_in(folder: Path, family: str = "") -> list[Path]:
-    """The files that a backbone of a family has in its folder, sorted."""
-    return sorted(file for name in names_of(family) for file in folder.glob(name) if file.is_file())
+def files_in(folder: Path, family: str = "") -> dict[str, Path]:
+    """The files that a backbone of a family has in its folder, and those that an index there names, by name.
+
+    Raises BadInput for a damaged index.
+    """
+    files = [file for name in names_of(family) for file in folder.glob(name)]
+    files += [folder / name for index in INDEXES for name in indexed(folder / index)]
+    return {os.path.relpath(file, folder): file for file in sorted({*files}) if file.is_file()}
+
+
+def indexed(index: Path) -> set[str]:
+    """The names of the files that an index names; none without the index."""
+    return {*map(str, read_json(index, "weight_map")["weight_map"].values())} if index.is_file() else set()
 
 
 def weights_in(folder: Path) -> list[Path]:
@@ -47,10 +65,7 @@ def weights_in(folder: Path) -> list[Path]:
 
     Raises BadInput, with its name, for one that is missing.
     """
-    index = folder / INDEX
-    named = {WHOLE}
-    if index.is_file() and not (folder / WHOLE).is_file():
-        named = {*read_json(index, "weight_map")["weight_map"].values()}
+    named = {WHOLE} if (folder / WHOLE).is_file() else indexed(folder / INDEX) or {WHOLE}
     files = [folder / name for name in sorted(named)]
     if absent := [file.name for file in files if not file.is_file()]:
         raise BadInput(f"backbone folder {folder}: {known(absent)} not found; bring the files of its weights")

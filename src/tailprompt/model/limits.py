@@ -33,6 +33,15 @@ LEARNED = 16  # bytes of a number that learns: itself, its gradient and two mome
 LEAST = 64  # the width of a backbone whose own is not known yet, which no larger one has
 
 
+def check_heads(shape: dict, *, width: int | None, family: str, backbone: str) -> None:
+    """Raise BadInput if attention heads do not divide the width; those of a T5 have a size of their own."""
+    heads = shape.get("num_attention_heads", shape.get("num_heads"))
+    if family != "t5" and type(width) is type(heads) is int and width % (heads or 1):
+        raise BadInput(
+            f"{backbone} has a width of {width}, which its {heads} heads do not divide; change one"
+        )
+
+
 def check_memory(tuner, *, width: int | None, depth: int | None, backbone: str = "the backbone") -> None:
     """Raise BadInput if what a tuner learns cannot be in the memory of any GPU.
 

@@ -12,7 +12,7 @@ from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput
-from tailprompt.files import keyed, read_json, reading, sha256
+from tailprompt.files import as_written, keyed, read_json, reading, sha256
 from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
@@ -48,8 +48,8 @@ def same_rows(record: dict, report: Path) -> bool:
 
 @cache
 def reported(report: Path, _time: int) -> str | None:
-    """The digest of a data set in its report, which is read once for all runs."""
-    return (tolerant(report) or {}).get("sha256")
+    """The digest of a data set in its report, which is read once for all runs; None if it is damaged."""
+    return (tolerant(report) or {}).get("sha256") if as_written(report) else None
 
 
 def same_start(record: dict, folder: Path, wanted: dict) -> bool:

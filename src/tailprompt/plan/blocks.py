@@ -203,18 +203,19 @@ def all_datasets(config: dict) -> list[str]:
 
 
 def classes_asked(everything: dict[tuple[str, str, str], dict], dataset: str) -> list[str]:
-    """The classes of a data set that tables name in a score, as `f1/class:NAME`.
+    """The classes of a data set that tables name in a score, as `f1/class:NAME`, and figures in `classes`.
 
     everything: what `shown` returns.
     """
-    scores = set()
+    scores, drawn = set(), set()
     for block in everything.values():
         if dataset in [row["dataset"] for row in block["datasets"]]:
+            drawn |= {*block.get("classes", [])}
             scores |= {*block.get("metrics", []), block.get("winner"), block.get("choose", block).get("by")}
         claims = block.get("claims", [])
         scores |= {claim.get("metric") for claim in claims if dataset in claim["datasets"]}
     parts = [(score or "").partition("/class:") for score in scores]
-    return sorted(name for _, asks, name in parts if asks)
+    return sorted({name for _, asks, name in parts if asks} | drawn)
 
 
 def figure_spec(config: dict, paper: str, figure: str) -> dict:

@@ -1,17 +1,19 @@
 """SHA-256 digests of files, computed again only for a file that changed: a plan reads no weights twice.
 
 `results/digests.json` holds the digest of each large file with the size and the times that the file had.
+A job compares what it has read with the digests that it was asked for, since files may change after a plan.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json, sha256, write_json
+from tailprompt.model.folder import files_in
 
 KEPT = Path("results/digests.json")
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
@@ -39,6 +41,53 @@ def digest_of(file: Path, root: Path = Path(".")) -> str:
         known[name] = [*state, digest]
         write_json(kept, {**read(kept), **known})
     return known[name][-1]
+
+
+def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[str, str]:
+    """The digest of each file of a backbone in its folder, by name."""
+    return {name: digest_of(file, root) for name, file in files_in(folder, family).items()}
+
+
+def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -> None:
+    """Raise BadInput if the backbone that a job has read is not what it was asked; None compares nothing.
+
+    Of a checkpoint that a recipe makes the digest of the recipe is asked, which is not compared either.
+    """
+    if asked and "recipe" not in asked:
+        found = digests_in(folder, family)
+        names = asked.keys() | found.keys()
+        refuse([folder / name for name in names if asked.get(name) != found.get(name)])
+
+
+def check_read(asked: dict) -> None:
+    """Raise BadInput if the backbone or adapter that a run has read is not the one that it was asked."""
+    row, start = asked["backbone"], asked.get("start") or {}
+    check_folder(asked.get("weights"), Path(row.get("path", "")), row["family"])
+    if "folder" in start:
+        check_files(start["sha256"].values(), [Path(start["folder"], name) for name in start["sha256"]])
+
+
+def check_files(asked: Collection[str] | None, files: Iterable[Path]) -> None:
+    """Raise BadInput if the digest of a file that a job has read is not among those that it was asked."""
+    if asked is not None:
+        refuse([file for file in files if digest_of(file) not in asked])
+
+
+def check_corpora(asked: dict[str, str] | None, files: Iterable[Path]) -> None:
+    """Raise BadInput if a corpus that a job has read has another digest than the one asked under its name.
+
+    Texts that are made of articles have none.
+    """
+    refuse([file for file in files if file.name in (asked or {}) and digest_of(file) != asked[file.name]])
+
+
+def refuse(changed: list[Path]) -> None:
+    """Raise BadInput if there are files that changed."""
+    if changed:
+        raise BadInput(
+            f"changed after this job was planned: {known(map(str, changed))}; run snakemake again, which "
+            "plans with what is there now"
+        )
 
 
 @cache

@@ -10,9 +10,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from tailprompt.model.folder import files_in
 from tailprompt.plan.agreement import read_words, tolerant
-from tailprompt.plan.digests import digest_of, digests
+from tailprompt.plan.digests import digest_of, digests, digests_in
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
 
@@ -31,11 +30,11 @@ def images(config: dict, dataset: str, root: Path = HERE) -> dict:
 
 def annotated(config: dict, dataset: str, root: Path = HERE) -> dict:
     """What annotating is asked: keys of the row, the corpus and the model."""
-    corpus, model = data.corpus(config, dataset), data.annotator(config, dataset, root)
+    corpus, model = data.corpus(config, dataset), data.annotator(config, dataset)
     return {
         "row": data.row_to_annotate(config, dataset),
         "corpus": corpus_of(config, "annotated", dataset, corpus, root),
-        "model": {Path(file).name: digest_of(root / file, root) for file in model},
+        "model": digests_in(root / model, root=root) if model else {},
     }
 
 
@@ -116,7 +115,7 @@ def weights(config: dict, backbone: str, root: Path = HERE) -> dict | None:
         return {"recipe": digest(checkpoint(config, row["recipe"], root))}
     if "path" not in row:
         return None
-    return {file.name: digest_of(file, root) for file in files_in(root / row["path"], row["family"])}
+    return digests_in(root / row["path"], row["family"], root)
 
 
 def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path) -> dict[str, str] | None:

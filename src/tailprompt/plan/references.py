@@ -30,7 +30,9 @@ TAKERS = {  # what uses the names that a scale defines
     "protocols": "table, figure or start",
     "sets": "table, figure or start",
     "corpora": "data set or recipe",
+    "methods": "table, figure, protocol or start, and has no title as one that is run by its path",
 }
+METHODS = "config/methods.yaml"  # whose rows need no taker
 
 
 def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
@@ -52,9 +54,18 @@ def check_names(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
                 place = f"{origin(layers, ['protocols', name, 'methods'])}: '{method}' in protocols.{name}"
                 raise BadInput(f"{place}.methods is in no table or figure of {name}; there: {known(listed)}")
     for registry, takers in TAKERS.items():
-        for name in sorted(config.get(registry, {}).keys() - taken[registry]):
+        for name in sorted(defined(config, registry, layers) - taken[registry]):
             place = f"{origin(layers, [registry, name])}: '{name}' in {registry}"
             raise BadInput(f"{place} is taken by no {takers}; taken: {known(taken[registry])}")
+
+
+def defined(config: dict, registry: str, layers: Iterable[tuple[str, dict]]) -> set[str]:
+    """The names that a scale defines; of methods those without a title, beside the rows of all scales."""
+    if registry != "methods":
+        return {*config.get(registry, {})}
+    shared = [content["methods"] for file, content in layers if file == METHODS and content]
+    names = {name for name, row in config["methods"].items() if "title" not in row}
+    return names.difference(*shared) if shared else set()
 
 
 def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:

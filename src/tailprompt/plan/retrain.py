@@ -17,14 +17,15 @@ from tailprompt.plan.starts import starts_of
 
 def chosen(config: dict, patterns: Iterable[str]) -> list[Point]:
     """The runs of a scale that a pattern names: a data set, a method, or a path as
-    protocol/backbone/dataset/method/seed.
+    protocol/backbone/dataset/method/seed, perhaps below results/<scale>/runs.
 
     Patterns may have *, ? and []. A name without @ means all its points. Raises BadInput for one that names
     no run.
     """
     points, found = blocks.all_points(config), []
     for pattern in patterns:
-        named = [point for point in points if names(pattern, point)]
+        inside = pattern.rstrip("/").removeprefix(f"results/{config['scale']}/").removeprefix(f"{BUNDLED}/")
+        named = [point for point in points if names(inside.removeprefix("runs/"), point)]
         if not named:
             datasets = known({parse(point.dataset)[0] for point in points})
             methods = known({parse(point.method)[0] for point in points})

@@ -29,7 +29,7 @@ from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages,
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, check_name, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
-from tailprompt.plan.suits import check_suits
+from tailprompt.plan.suits import check_suits, check_warmup
 
 WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
 MASKED = ("bert", "roberta", "deberta", "deberta-v2")  # families that may have a limited number of positions
@@ -112,6 +112,7 @@ def check_run(
         raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
     if run.input.name == "formatted":
         check_letters(run, Path(root, words) if words else None, where)
+    check_warmup(run, where)
     check_start(config, point, find)
     if folder := (run.start or {}).get("folder"):
         check_adapter(run, shape, Path(root, folder), where)
@@ -156,6 +157,7 @@ def check_backbone(row: dict, name: str, run: Run, root: str | Path, where: str)
 def check_shape(run: Run, shape: dict, row: dict, backbone: str) -> None:
     """Raise BadInput where a backbone of this shape cannot have a run's prompts, views or lengths."""
     width = next((shape[key] for key in WIDTHS if key in shape), None)
+    limits.check_heads(shape, width=width, family=row["family"], backbone=backbone)
     limits.check_memory(
         run.tuner, width=width, depth=depth_of(shape) or shape.get("depth"), backbone=backbone
     )

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tailprompt.files import write_json
+from tailprompt.files import as_written, write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
 from tailprompt.plan.jobs import data, recipes
@@ -67,9 +67,10 @@ def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
 
 
 def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
-    """Whether files are all there and made of what is asked; without a note that is believed."""
+    """Whether files are all there, undamaged and made of what is asked; without a note that is believed."""
     noted = tolerant(note)
-    return all(file.is_file() for file in files) and (noted is None or without_time(noted) == asked)
+    here = all(file.is_file() and as_written(file) for file in files)
+    return here and (noted is None or without_time(noted) == asked)
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:

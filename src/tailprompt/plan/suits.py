@@ -58,6 +58,16 @@ def check_suits(run: Run, row: dict, extras: dict, where: str) -> None:
         check_passages(run, where)
 
 
+def check_warmup(run: Run, where: str) -> None:
+    """Raise BadInput for a learning rate that rises for longer than training lasts, and is never reached."""
+    training = run.training
+    if training and training.warmup > training.epochs:
+        raise BadInput(
+            f"{where} warmup {training.warmup:g} is of more epochs than training has ({training.epochs:g}); "
+            "lower it, or raise epochs"
+        )
+
+
 def check_passages(run: Run, where: str) -> None:
     """Raise BadInput for a loss or windows with which no answer can be learned."""
     loss = run.training.loss.name if run.training else "cross_entropy"

@@ -15,15 +15,16 @@ from tailprompt.files import sha256
 
 PACKAGES = ("torch", "transformers", "numpy", "pandas", "scikit-learn", "tailprompt")
 OURS = Path(__file__).parents[1]
-TRAINS = ("components", "data", "inputs", "model", "pretraining", "tasks", "training")  # rooms that train
+TRAINS = "components data inputs model pretraining tasks training train.py pretrain.py".split()  # what trains
+LOADED = {file: sha256(file) for file in sorted(OURS.rglob("*.py"))}  # as imported: they may be edited
 
 
 def surroundings(device: torch.device) -> dict:
     """The versions, the device and the digests of the sources that a run is made with."""
     sources = {
-        name: sha256(module.__file__)[:16]
+        name: LOADED[Path(module.__file__)][:16]
         for name, module in sorted(sys.modules.items())
-        if name.startswith("tailprompt.") and getattr(module, "__file__", None)
+        if name.startswith("tailprompt.") and Path(getattr(module, "__file__", None) or "") in LOADED
     }
     name = (
         torch.cuda.get_device_name()
@@ -49,8 +50,8 @@ def code() -> dict[str, str]:
 
     A killed run goes on only if all are the same: half of a run by other code is a run of neither.
     """
-    files = [*OURS.glob("*train.py"), *(file for room in TRAINS for file in (OURS / room).rglob("*.py"))]
-    return {str(file.relative_to(OURS)): sha256(file) for file in sorted(files)} | versions()
+    digests = {str(file.relative_to(OURS)): digest for file, digest in LOADED.items()}
+    return {name: digest for name, digest in digests.items() if name.split("/")[0] in TRAINS} | versions()
 
 
 def costs() -> dict[str, float]:

@@ -12,7 +12,7 @@ from tailprompt.components.run import Run
 from tailprompt.data.prepared import Prepared
 from tailprompt.data.report import content
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, sha256
+from tailprompt.files import read_json
 from tailprompt.inputs.examples import Split
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model
@@ -29,7 +29,7 @@ def about_data(prepared: Prepared, splits: dict[str, Split]) -> dict:
         "words": prepared.words,
         "data": {
             "path": str(path),
-            "sha256": sha256(path),
+            "sha256": prepared.digest,
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
             "choices": "choices" in table,

@@ -68,10 +68,9 @@ def user_files(config: dict, dataset: str, root: Path = Path(".")) -> list[str]:
     return [*found, row["lexicon"]] if row.get("lexicon") else found
 
 
-def annotator(config: dict, dataset: str, root: Path = Path(".")) -> list[str]:
-    """The files of the model that annotates a data set, if it is in a folder of the user's."""
-    folder = dataset_row(config, dataset).get("model", {}).get("folder")
-    return [str(Path(folder, file.name)) for file in files_in(root / folder)] if folder else []
+def annotator(config: dict, dataset: str) -> str | None:
+    """The folder of the model that annotates a data set, if it is in one of the user's."""
+    return dataset_row(config, dataset).get("model", {}).get("folder")
 
 
 def parts(config: dict, dataset: str) -> list[str]:
@@ -165,7 +164,9 @@ def to_decode(config: dict, dataset: str) -> dict[str, str | list]:
 
 def to_annotate(config: dict, dataset: str) -> dict[str, str | list]:
     """The input files of annotating."""
-    return {"corpus": corpus(config, dataset), "model": annotator(config, dataset)}
+    folder = annotator(config, dataset)
+    model = [str(file) for file in files_in(Path(folder)).values()] if folder else []
+    return {"corpus": corpus(config, dataset), "model": model}
 
 
 def to_prepare(config: dict, dataset: str) -> dict[str, str | list]:

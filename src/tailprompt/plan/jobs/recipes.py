@@ -137,4 +137,4 @@ def backbone_files(config: dict, backbone: str) -> list[str]:
     row = named(config["backbones"], backbone, "backbone")
     if "recipe" in row:
         return [checkpoint(config, row["recipe"])]
-    return [str(file) for file in files_in(Path(row["path"]), row["family"])] if "path" in row else []
+    return list(map(str, files_in(Path(row["path"]), row["family"]).values())) if "path" in row else []
