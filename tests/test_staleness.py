@@ -345,6 +345,7 @@ EDITS = {
 CLASH = (  # edits of which the second undoes the first
     {"data below data_dir", "data below data_dir gone"},
     {"memory", "killed driver"},
+    *({"features", other} for other in ("memory", "killed driver")),  # Snakemake alone remembers them
     {"file of the same rows", "file of other rows"},
     *({"clock set back", other} for other in MADE),
 )
