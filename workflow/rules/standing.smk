@@ -84,9 +84,10 @@ def ask(name, wanted, made, *, settled):
 
 def check_asked(jobs):
     """Raise WorkflowError if a job would read what is only planned, which another plan may replace meanwhile."""
-    read = {file for job in jobs for file in map(str, job.input) if file.startswith(f"{RESULTS}/planned/")}
+    planned = Path(RESULTS) / "planned"
+    read = [file for job in jobs for file in map(Path, job.input) if file.is_relative_to(planned)]
     if read:
-        asked = min(read).replace("/planned/", "/asked/", 1)
+        asked = Path(RESULTS) / "asked" / min(read).relative_to(planned)
         raise WorkflowError(
             f"{asked} belongs to a Snakemake that works here, or was killed; wait for its end, or run snakemake "
             "--unlock if there is none"
