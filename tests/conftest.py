@@ -45,6 +45,15 @@ def pytest_runtest_setup():
 
 
 @pytest.fixture(autouse=True)
+def signals_as_they_were():
+    """A stage takes signals for its process; the test after it has those of before."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
 def one_thread():
     """Small tensors are fastest so, and two test runs on one machine do not slow each other."""
     import torch
