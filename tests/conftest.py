@@ -7,6 +7,7 @@ import gc
 import random
 import signal
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -35,13 +36,25 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup():
-    """Every test draws the same numbers each time, its fixtures too; they are set up after this."""
+def pytest_fixture_setup(fixturedef):
+    """A fixture draws the same numbers whichever test asks for it first, and others than its test does."""
+    seeded(crc32(fixturedef.argname.encode()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call():
+    """Every test draws the same numbers each time, whichever of its fixtures were set up just before."""
+    seeded(0)
+
+
+def seeded(seed):
+    """What draws numbers begins anew. Sums are of one thread: another number of them rounds another way."""
     import torch
 
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +64,6 @@ def signals_as_they_were():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors are fastest so, and two test runs on one machine do not slow each other."""
-    import torch
-
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True, scope="session")

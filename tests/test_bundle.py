@@ -522,7 +522,7 @@ def predicted(draw):
 
 
 @given(predicted())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_compact_predictions_give_the_scores_and_draws_of_all_logits(tmp_path_factory, made):
     report, data, rows = made
     root = tmp_path_factory.mktemp("here")

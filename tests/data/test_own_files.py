@@ -570,7 +570,7 @@ def written(frame, path, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv;", "tsv", "jsonl", "ndjson", "json", "parquet"])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     cells=st.lists(CELLS, min_size=2, max_size=8),
     packing=st.sampled_from(sorted(PACKINGS)),

@@ -61,7 +61,7 @@ def test_dual_as_released_is_classes_in_turn_beside_draws_with_replacement():
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_classes_in_turn_are_four_in_a_row_all_equally_often_and_small_ones_repeat(counts, seed):
     labels = torch.repeat_interleave(torch.arange(len(counts)) * 2, torch.tensor(counts))  # gaps between ids
     order = class_aware(labels, generator(seed))
@@ -76,7 +76,7 @@ def test_classes_in_turn_are_four_in_a_row_all_equally_often_and_small_ones_repe
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=200), st.integers(1, 9), st.integers(1, 5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
     lengths = torch.tensor(lengths)
     batches = bucketed(torch.randperm(len(lengths)), lengths, batch, generator(), window)
@@ -85,7 +85,7 @@ def test_buckets_cut_an_epoch_into_batches_without_loss(lengths, batch, window):
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=100), st.integers(1, 9), st.integers(1, 5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_batch_of_joined_sets_is_of_one_and_a_set_has_its_share_of_them(of, batch, window):
     sets, order = torch.tensor(of), torch.randperm(len(of), generator=generator())
     batches = bucketed(order, torch.ones_like(sets), batch, generator(), window, sets)
