@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo report test lint format plan clean
+.PHONY: help demo report test lint format plan results clean
 
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do command -v $$name && break; done)
 CORES ?= 2
@@ -46,6 +46,9 @@ format: .venv/.ready ## the same, mending what they can
 
 plan: .venv/.ready ## what the paper scale would run, download and cost
 	$(BIN)/tailprompt plan
+
+results: .venv/.ready ## the numbers of README and docs, from the runs that ship
+	$(BIN)/python -m docs --cores $(CORES)
 
 clean: ## .venv and what tools cached; results stay
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis src/*.egg-info

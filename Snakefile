@@ -12,7 +12,8 @@ from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.25")
-sys.path.insert(0, f"{workflow.basedir}/src")
+HOME = str(workflow.current_basedir)  # not that of a workflow that takes this one as a module
+sys.path.insert(0, f"{HOME}/src")
 # A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
 gc.disable()
 

@@ -124,7 +124,7 @@ def test_a_stage_imports_nothing_slow_that_it_does_not_need(code, absent):
     "equation", [*(f"LPT Eq. {n}" for n in range(1, 9)), *(f"PPT Eq. {n}" for n in range(2, 6)), "GLEE Eq. 1"]
 )
 def test_an_equation_is_found_at_a_line_that_computes_it(equation):
-    """As the README says: `grep -rn "# LPT Eq. 8" src`."""
+    """As docs/notation.md says: `grep -rn "# LPT Eq. 8" src`."""
     found = [
         line
         for file in PACKAGE.rglob("*.py")

@@ -215,3 +215,27 @@ def test_the_papers_scale_is_planned_in_half_a_minute_without_torch(project):
 
 def test_snakemakes_linter_has_no_complaint(project):
     assert snakemake(project, "--lint").returncode == 0
+
+
+REMOTE = """
+backbones: {remote: {family: bert, hub: some/model, revision: main, megabytes: 1}}
+protocols: {mine: {backbones: {en: remote}, methods: [tfidf, cls-tanh]}}
+"""
+
+
+def test_a_command_that_trains_nothing_asks_for_no_commit(project, tmp_path):
+    (project / "own.yaml").write_text(OWN, "utf-8")
+    (project / "remote.yaml").write_text(REMOTE, "utf-8")
+    cached = tmp_path / "models--some--model/refs/main"
+    cached.parent.mkdir(parents=True)
+    cached.write_text("a" * 40, "utf-8")
+    hub = {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    said, lock = (*OWN_FILE, "remote.yaml", "--cores", "1"), project / "config/lock.json"
+    run = "results/own/runs/mine/tfidf/toy/tfidf/1/predictions.parquet"
+    done = snakemake(project, run, *said, **hub)
+    assert done.returncode == 0, done.stdout
+    assert "a" * 40 in lock.read_text("utf-8")
+    lock.unlink()
+    done = snakemake(project, "tables", *said, "--config", "train=false", **hub)
+    assert done.returncode == 0, done.stdout
+    assert (project / "results/own/tables/mine/table2.md").is_file() and not lock.exists()

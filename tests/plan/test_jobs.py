@@ -230,22 +230,17 @@ def test_every_table_is_made_in_each_form():
     ]
 
 
-def test_a_data_set_is_told_the_classes_that_figures_and_the_scores_of_tables_name():
+def test_a_data_set_is_told_the_classes_that_tables_and_figures_name():
     demo = scale("demo")
     name = "debian-sections@train=1000,dev=300,test=1000"
-
-    def told(**glee):
-        changed = merge(demo, {"papers": {"glee": glee}})
-        return data.row_to_prepare(changed, name, shown=blocks.shown(changed))
-
-    plain = told(figures={"figure4": {"classes": []}})
-    assert "asked" not in plain and plain["cut"] == {"train": 1000, "dev": 300, "test": 1000}
-    assert told(figures={"figure4": {"classes": ["perl"]}}) == {**plain, "asked": ["perl"]}
-    table = {"table2": {"metrics": ["f1/class:mail"]}}
-    assert told(figures={"figure4": {"classes": ["perl"]}}, tables=table) == {
-        **plain,
-        "asked": ["mail", "perl"],
-    }
+    drawn = data.row_to_prepare(demo, name, shown=blocks.shown(demo))
+    classes = demo["papers"]["glee"]["figures"]["figure4"]["classes"]
+    assert drawn["asked"] == sorted(classes) and drawn["cut"] == {"train": 1000, "dev": 300, "test": 1000}
+    scored = {"papers": {"glee": {"tables": {"table2": {"metrics": ["f1/class:java"]}}}}}
+    told = data.row_to_prepare(demo, name, shown=blocks.shown(merge(demo, scored)))
+    assert told == {**drawn, "asked": sorted([*classes, "java"])}
+    bare = merge(demo, {"make": {"glee": {"figures": []}}})
+    assert "asked" not in data.row_to_prepare(bare, name, shown=blocks.shown(bare))
 
 
 def test_what_a_model_annotates_is_prepared_from_what_it_wrote():

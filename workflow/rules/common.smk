@@ -22,7 +22,10 @@ from tailprompt.plan.suits import check_norms, check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
-    config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
+    if workflow.modifier.is_main_snakefile():
+        config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
+    else:
+        config.update(load([("the module's config", dict(config))]))
     SHOWN = WHOLE = blocks.shown(config)
     TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
@@ -51,7 +54,7 @@ path = "" if brought else f"{Path(sys.executable).parent}:"
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 # `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(
-    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src TOKENIZERS_PARALLELISM=false {preload}"
+    f"export PYTHONPATH={shlex.quote(HOME)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
     'note() {{ mkdir -p "$(dirname "$2")" && cp "$1" "$2"; }}; '
 )

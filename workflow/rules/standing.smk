@@ -39,8 +39,8 @@ def starts_jobs():
 
 @cache
 def resolve():
-    """Find out which commits the rows call main, before the first job is told of one."""
-    if starts_jobs():
+    """Find out which commits the rows call main, before the first job that trains is told of one."""
+    if TRAINS and starts_jobs():
         config.update(revisions.resolved(config, [*BACKBONES, *(points.parse(name)[0] for name in DATASETS)]))
 
 

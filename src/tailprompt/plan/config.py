@@ -16,6 +16,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.data import quotas
 from tailprompt.errors import BadInput, known
+from tailprompt.plan.home import at_home, found, homes
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
 from tailprompt.plan.references import check_claims, check_drawn, check_names, check_searches
@@ -32,14 +33,21 @@ SHARED = (
 SCALE = "config/paper.yaml"  # the default
 
 
-def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = ".") -> dict:
+Layer = tuple[str, dict]  # a name that messages give, and what it holds
+
+
+def load(
+    files: Iterable[str | Path | Layer] = (), values: dict | None = None, root: str | Path = "."
+) -> dict:
     """The checked configuration below `root`, overridden by `files` (of a scale) and then by single `values`.
+
+    In the place of a file stands what a module is given.
 
     Raises BadInput, one sentence with file and key, at the first fault.
     """
     layers = layers_of(files, values, root)
     config = without_dropped(reduce(merge, (layer for _, layer in layers)))
-    check(config, layers, str(Path(root, SCHEMAS)))
+    check(config, layers, str(Path(root, found(SCHEMAS, root))))
     check_names(config, layers)
     check_claims(config, layers)
     check_searches(config, layers)
@@ -47,18 +55,19 @@ def load(files: Iterable[str | Path] = (), values: dict | None = None, root: str
     check_joins(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
-    return pinned(config, Path(root))
+    return pinned(config if homes(root) == [Path(root)] else at_home(config, root), Path(root))
 
 
 def layers_of(
-    files: Iterable[str | Path] = (), values: dict | None = None, root: str | Path = "."
+    files: Iterable[str | Path | Layer] = (), values: dict | None = None, root: str | Path = "."
 ) -> list[tuple[str, dict]]:
     """(file, content) of all layers of the configuration; a later one overrides an earlier one."""
-    given, line = [(str(file), read(file)) for file in files], [("--config", values)] if values else []
+    given = [file if isinstance(file, tuple) else (str(file), read(file)) for file in files]
+    line = [("--config", values)] if values else []
     if given and not any("scale" in layer for _, layer in given + line):
         raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
     own = [*SHARED, *papers(root), *([] if given else [SCALE])]
-    return [*((file, read(Path(root, file))) for file in own), *given, *line]
+    return [*((file, read(Path(root, found(file, root)))) for file in own), *given, *line]
 
 
 def without_dropped(config: dict) -> dict:
@@ -71,7 +80,8 @@ def without_dropped(config: dict) -> dict:
 
 def papers(root: str | Path) -> list[str]:
     """The files of the papers, in the order of their names."""
-    return [f"config/papers/{file.name}" for file in sorted(Path(root, "config/papers").glob("*.yaml"))]
+    files = (file for home in homes(root) for file in Path(home, "config/papers").glob("*.yaml"))
+    return [f"config/papers/{name}" for name in sorted({file.name for file in files})]
 
 
 def typed(value):

@@ -9,6 +9,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from tailprompt.plan.home import found
+
 
 @cache
 def sources(module: str, root: str = "src", *, without: str | None = None) -> list[str]:
@@ -17,6 +19,7 @@ def sources(module: str, root: str = "src", *, without: str | None = None) -> li
     without: a package that is not followed, where only one of its modules matters and is listed separately.
     Imports inside functions count. Raises FileNotFoundError if there is no such module.
     """
+    root = found(root)
     if not file_of(module, root):
         raise FileNotFoundError(f"no module {module} below {root}")
     modules: set[str] = set()

@@ -21,6 +21,7 @@ from tailprompt.model.folder import check_complete, check_family
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras, takers_of
+from tailprompt.plan.home import found
 from tailprompt.plan.joins import check_joined
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
@@ -74,7 +75,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
 
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
     """The settings of each point; raises BadInput at the first point that cannot run."""
-    rules = validator("config", str(Path(root, SCHEMAS)))
+    rules = validator("config", str(Path(root, found(SCHEMAS, root))))
     find = cache(partial(resolved, config))  # many runs have one start
     asked, cells, known_as, takers = {}, {}, {}, takers_of(config)
     for point in points:

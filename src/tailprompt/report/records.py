@@ -13,6 +13,7 @@ import pandas as pd
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, read_parquet, read_sealed
 from tailprompt.plan import agreement
+from tailprompt.plan.home import found
 from tailprompt.plan.places import report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
@@ -193,7 +194,7 @@ def printed(spec: dict) -> pd.DataFrame:
 
 def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
     """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
-    path = folder / f"{paper}.csv"
+    path = Path(found(str(folder / f"{paper}.csv")))
     if not path.is_file():
         return pd.DataFrame(columns=PRINTED).astype({"value": float, "spread": float})
     return pd.read_csv(path, dtype={"value": float, "spread": float})

@@ -8,6 +8,7 @@ from pathlib import Path
 from tailprompt.errors import named
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
+from tailprompt.plan.home import found
 from tailprompt.plan.points import Point
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
@@ -42,7 +43,7 @@ def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
 
 def reported(block: dict) -> str | list:
     """The CSV file of the numbers that the paper prints; [] if there is none."""
-    file = f"config/reported/{block.get('reported', block['paper'])}.csv"
+    file = found(f"config/reported/{block.get('reported', block['paper'])}.csv")
     return file if Path(file).is_file() else []
 
 

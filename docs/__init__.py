@@ -1,0 +1,1 @@
+"""The command that writes the numbers of README and docs: `make results`."""

@@ -1,0 +1,100 @@
+"""Write the numbers of README and docs from the runs that ship: `make results`, or `python -m docs`.
+
+The packed results go to a folder of their own, in which Snakemake makes their tables without training; then
+each part `<!-- made: NAME -->` of a page is written anew. `--lists` leaves out what is made of runs: that
+takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image
+
+from docs.fill import Makers, filled, names
+from docs.listed import MAKERS
+from docs.results import makers as made_of
+from tailprompt.unbundle import unbundle
+
+PACKED = Path("workflow/resources/results/mini.tar.xz")
+SCALE = "config/mini.yaml"
+PROJECT = ("config", "workflow", "src")  # folders that are read below the working directory
+DRAWN = {paper: f"results/mini/figures/{paper}/claims.png" for paper in ("glee", "ptuning2", "across")}
+
+
+def pages() -> list[Path]:
+    """The pages that have parts to be made."""
+    return [
+        file
+        for file in (Path("README.md"), *sorted(Path("docs").glob("*.md")))
+        if names(file.read_text("utf-8"))
+    ]
+
+
+def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
+    """The results that a bundle gives in an empty folder, with their tables and the figures of claims."""
+    for name in PROJECT:
+        (folder / name).symlink_to(Path(name).resolve())
+    results = folder / "results/mini"
+    unbundle(packed, results)
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        Path("Snakefile").resolve(),
+        "tables",
+        *DRAWN.values(),
+    ]
+    options = ["--cores", str(cores), "--configfile", SCALE, "--config", "train=false", "--quiet"]
+    done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"the tables of {packed} could not be made:\n{done.stderr}")
+    return results
+
+
+def pictured(results: Path) -> None:
+    """Copy the figures of claims beside the pages, small, since each version stays in the history."""
+    for paper in DRAWN:
+        with Image.open(results / f"figures/{paper}/claims.png") as image:
+            image.convert("RGB").quantize(256).save(f"docs/images/claims-{paper}.png", optimize=True)
+
+
+def write(makers: Makers, files: Iterable[Path]) -> list[Path]:
+    """Fill the parts of pages; returns those that changed."""
+    changed = []
+    for file in files:
+        old = file.read_text("utf-8")
+        if (new := filled(old, makers)) != old:
+            file.write_text(new, "utf-8")
+            changed.append(file)
+    return changed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
+    parser.add_argument("--lists", action="store_true", help="only what is made of configuration and code")
+    parser.add_argument("--packed", type=Path, default=PACKED, metavar="FILE", help=f"default: {PACKED}")
+    parser.add_argument(
+        "--results", type=Path, metavar="FOLDER", help="take the tables of this scale as they are"
+    )
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
+    options = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        makers = dict(MAKERS)
+        if not options.lists:
+            results = options.results or tabulated(options.packed, Path(folder), options.cores)
+            makers |= made_of(results)
+            pictured(results)
+        changed = write(makers, pages())
+    print("\n".join(map(str, changed)) or "every page was as it is made")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Tables and verdicts of a scale's results, as README and docs show them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from docs.fill import Makers, table
+from tailprompt.report.sheet import chance, number
+from tailprompt.report.tables.claims_sheet import ALL, places, span
+from tailprompt.report.typeset import md_text
+
+PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
+VERDICTS = ("holds", "fails", "undecided", "not run")
+ASKED = {  # the claims that answer the README's question
+    "glee": ("prompt-f1", "prompt-tail", "norm-helps", "approximates"),
+    "ptuning2": ("near-ft", "near-ft-ner"),
+    "across": ("prefix-finetune",),
+}
+FRONT = {  # what the README compares: paper -> a table, its methods in order, and the score
+    "glee": ("table3", ("cls-tanh", "cls-relu", "cls-relu-ptln", "prompt"), "f1/tail"),
+    "ptuning2": ("table3", ("finetune", "pt2", "pt-input"), "f1/all"),
+}
+
+
+def makers(results: Path) -> Makers:
+    """The parts of pages that are made of a scale's results, by name."""
+    made = {"verdicts": verdicts, "claims": claims, "tables": tables, "asked": asked, "scores": scores}
+    return {name: partial(maker, results) for name, maker in made.items()}
+
+
+def judged(results: Path, paper: str) -> pd.DataFrame:
+    """The claims of a paper: a row for each, and one for each of its data sets. Empty if none has runs."""
+    file = results / "tables" / paper / "claims.csv"
+    return pd.read_csv(file, dtype={"section": str}) if file.is_file() else pd.DataFrame()
+
+
+def verdicts(results: Path) -> str:
+    """How many claims of each paper hold, fail, are undecided or not run."""
+    rows = [[PAPERS[paper], *map(str, counted(results, paper))] for paper in PAPERS]
+    return table(("paper", "claims", *VERDICTS), rows, "l" + "r" * 5)
+
+
+def counted(results: Path, paper: str) -> list[int]:
+    """The number of claims of a paper, then of each verdict."""
+    rows = judged(results, paper)
+    if rows.empty:
+        spec = yaml.safe_load(Path(f"config/papers/{paper}.yaml").read_text("utf-8"))
+        stated = len(spec["papers"][paper]["tables"]["claims"]["claims"])
+        return [stated, 0, 0, 0, stated]
+    found = rows[rows.dataset == ALL].verdict.value_counts()
+    return [int(found.sum()), *(int(found.get(verdict, 0)) for verdict in VERDICTS)]
+
+
+def claims(results: Path, paper: str) -> str:
+    """The claims of a paper that were judged, with what each says on single data sets."""
+    rows = judged(results, paper)
+    each = rows[rows.dataset == ALL]
+    header = (
+        "claim",
+        "section",
+        "printed",
+        "ours",
+        "95 % interval",
+        "p (Holm)",
+        "verdict",
+        "holds on",
+        "fails on",
+    )
+    lines = [
+        [md_text(row.says), row.section, *effect(row), *(where(rows, row.id, kind) for kind in VERDICTS[:2])]
+        for _, row in each.iterrows()
+    ]
+    return table(header, lines, "llrrrrlll")
+
+
+def asked(results: Path) -> str:
+    """The claims of all papers that compare prompt-tuning with fine-tuning."""
+    lines = []
+    for paper, names in ASKED.items():
+        rows = judged(results, paper)
+        rows = rows[rows.dataset == ALL].set_index("id")
+        lines += [[PAPERS[paper], md_text(rows.loc[name].says), *effect(rows.loc[name])] for name in names]
+    return table(
+        ("paper", "claim", "printed", "ours", "95 % interval", "p (Holm)", "verdict"), lines, "llrrrrl"
+    )
+
+
+def effect(row: pd.Series) -> list[str]:
+    """The cells of a claim: effect printed and ours, interval, p and verdict."""
+    verdict = f"**{row.verdict}**" if row.verdict in VERDICTS[:2] else row.verdict
+    sizes = [number(value, places(row), signed=True) for value in (row.reported, row.ours)]
+    return [*sizes, span(row), chance(row.p_holm).replace("<", "\\<"), verdict]
+
+
+def where(rows: pd.DataFrame, claim: str, verdict: str) -> str:
+    """The data sets on which a claim has a verdict."""
+    found = rows[(rows.id == claim) & (rows.dataset != ALL) & (rows.verdict == verdict)].dataset
+    return "; ".join(map(title, found))
+
+
+def scores(results: Path, paper: str) -> str:
+    """Reported and our scores of some methods of a paper, on each data set that has both."""
+    name, methods, metric = FRONT[paper]
+    rows = pd.read_csv(results / "tables" / paper / f"{name}.csv")
+    rows = rows[(rows.metric == metric) & rows.method.isin(methods) & (rows.dataset != "avg")]
+    rows = rows[rows.reported.notna() & rows.ours.notna()]
+    sets = list(dict.fromkeys(rows.dataset))
+    header = ["method", *(f"{title(one)}: {whose}" for one in sets for whose in ("reported", "ours"))]
+    known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+    lines = [
+        [known[method]["title"], *(text for one in sets for text in pair(rows, method, one))]
+        for method in methods
+    ]
+    return table(header, lines, "l" + "rr" * len(sets))
+
+
+def pair(rows: pd.DataFrame, method: str, dataset: str) -> list[str]:
+    """The reported and our score of a method on a data set."""
+    found = rows[(rows.method == method) & (rows.dataset == dataset)]
+    if found.empty:
+        return ["", ""]
+    row = found.iloc[0]
+    ours = number(row.ours) + (f" \u00b1 {number(row.spread)}" if row.spread == row.spread else "")
+    return [number(row.reported), ours]
+
+
+def tables(results: Path, paper: str) -> str:
+    """All tables of a paper but its claims, of which only the notes: the verdicts stand above."""
+    files = sorted((results / "tables" / paper).glob("*.md"), key=lambda file: file.stem.split("-"))
+    notes = [rest_of(file) for file in files if file.stem == "claims"]
+    shown = [f"### {heading(file)}\n\n{body(file)}" for file in files if file.stem != "claims"]
+    return "\n\n".join([*notes, *shown])
+
+
+def heading(file: Path) -> str:
+    """The name of a table for people, and what it shows."""
+    caption = file.read_text("utf-8").splitlines()[0].strip("*").rstrip(".")
+    return f"{file.stem.replace('table', 'Table ').replace('-', ', ')}: {caption}"
+
+
+def body(file: Path) -> str:
+    """A table without its caption."""
+    return file.read_text("utf-8").split("\n", 1)[1].strip()
+
+
+def rest_of(file: Path) -> str:
+    """What stands below the last row of a table, folded."""
+    lines = body(file).splitlines()
+    last = max(i for i, line in enumerate(lines) if line.startswith("|"))
+    notes = "\n".join(lines[last + 1 :]).strip()
+    summary = "<summary>How these verdicts were reached, and what is missing</summary>"
+    return f"<details>{summary}\n\n{notes}\n\n</details>"
+
+
+def title(dataset: str) -> str:
+    """A data set's title."""
+    rows = yaml.safe_load(Path("config/datasets.yaml").read_text("utf-8"))["datasets"]
+    name = dataset.partition("@")[0]
+    return rows.get(name, {}).get("title", name)
