@@ -28,6 +28,7 @@ def in_body(*, width: int, inner: int, layers: int, tokens: int) -> int:
 TEXT = in_body(width=16, inner=32, layers=2, tokens=32)  # conftest.SMALL
 T5 = 3 * TEXT  # encoder and decoder, which attends twice
 IMAGE = in_body(width=32, inner=128, layers=4, tokens=32)  # tiny_vit
+LOSS = 64  # a loss of a few classes, with its exponentials and powers
 SLOPES = 3  # a backward pass has twice the operations of the pass before it
 
 
@@ -71,6 +72,14 @@ def unlike(found, expected, rounded: int, largest: float) -> str:
     return ""
 
 
+def of_half(scores) -> float:
+    """How far a probability moves as its scores are stored in float16, and it in six decimals.
+
+    A score s moves by `u |s|`, and so does a probability p by at most `2 p (1 - p)` of the largest of that.
+    """
+    return np.abs(scores).max() * torch.finfo(torch.float16).eps / 2 / 2 + 1e-6
+
+
 def tensor(values) -> torch.Tensor:
     """Numbers as a tensor of their precision."""
-    return values.detach() if isinstance(values, torch.Tensor) else torch.as_tensor(np.asarray(values))
+    return values.detach() if isinstance(values, torch.Tensor) else torch.tensor(np.array(values))
