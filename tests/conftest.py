@@ -25,9 +25,20 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The long ones first, so that the others run beside them (make test has a process a core)."""
+    """The long ones first, so that the others run beside them (make test has a process a core).
+
+    Those that go on from each other keep their order, whatever shuffles the others.
+    """
+    written = {item: place for place, item in enumerate(items)}
+    result = yield
     items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+    chained = [place for place, item in enumerate(items) if item.get_closest_marker("chained")]
+    chain = sorted((items[place] for place in chained), key=written.get)
+    for place, item in zip(chained, chain, strict=True):
+        items[place] = item
+    return result
 
 
 def pytest_collection_finish():
