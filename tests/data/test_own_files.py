@@ -258,7 +258,7 @@ def test_a_column_of_splits_that_is_not_used_is_refused_whatever_its_name(tmp_pa
 
 def test_labels_that_are_named_as_splits_are_labels(tmp_path):
     assert loaded(saved(tmp_path / "a.csv", lines(["train", "test"])))[1] == ["test", "train"]
-    frame = pd.DataFrame({"text": [*"abcd"], "label": ["x", "y"] * 2, "kind": ["train", "bus"] * 2})
+    frame = pd.DataFrame({"text": [*"abcdefghijkl"], "label": ["x", "y"] * 6, "kind": ["train", "bus"] * 6})
     frame.to_csv(tmp_path / "b.csv", index=False)
     assert "split" not in look(tmp_path / "b.csv").columns
 
