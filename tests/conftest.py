@@ -21,8 +21,10 @@ ROW_T5 = {"family": "t5", "path": f"{SHIPPED}t5-mini", "random": SMALL_T5}
 
 
 def pytest_configure():
-    """SIGINT has its handler, though whoever began the tests in the background ignored it."""
+    """SIGINT and SIGTERM end a process, though whoever began the tests in the background ignored them."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
