@@ -115,7 +115,8 @@ read = {key: value for key, value in row.items() if key not in (*SAID, *WHERE, "
 words = Path(row["verbalizer"]).read_text().split() if "verbalizer" in row else []
 labels = [line.split(",")[0] for line in words]
 out.write_text(json.dumps([read, list(map(sha, found)), labels]))
-out.with_suffix(".json").write_text(json.dumps({"row": row, "classes": [], "sha256": sha(out)}))
+digests = {"sha256": sha(out), "rows_sha256": f"rows of {sha(out)}"}
+out.with_suffix(".json").write_text(json.dumps({"row": row, "classes": [], **digests}))
 seal(out.with_suffix(".json"))
 """,
     "annotate": """
@@ -148,14 +149,14 @@ about = {"recipe": recipe, "packed": packed}
 (out / "pretraining.json").write_text(json.dumps(about))
 """,
     "train": """
-from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.agreement import data_digests, read_asked
 
 root, point = Path(options["--root"]), options["--point"]
 protocol, backbone, dataset, *_ = point.split("/")
 folder, data = root / "runs" / point, root / "data" / f"{dataset}.parquet"
 for name in ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv"):
     new(folder / name)
-about = {**read_asked(Path(options["--asked"])), "data": {"sha256": sha(data)}, "seconds": 1.0}
+about = {**read_asked(Path(options["--asked"])), "data": data_digests(data), "seconds": 1.0}
 row = json.loads((root / "backbones" / f"{backbone}.json").read_text())
 about["saw"] = sha(row["path"] + "/model.safetensors")
 start = about["start"] and root / "runs" / about["start"]["run"] / "weights.safetensors"

@@ -111,9 +111,7 @@ def test_tables_and_figures_from_a_bundle_are_the_same(whole, tmp_path, monkeypa
     assert unbundle(file, tmp_path / "tiny").endswith(f"from_bundles from {file}: 6; there already: 0")
     pd.testing.assert_frame_equal(score.collect(root), score.collect(tmp_path / "tiny"))
     before, after = shown(root, tmp_path / "before"), shown(tmp_path / "tiny", tmp_path / "after")
-    assert (
-        len(before) == (4 + 1) * len(TABLES) + (3 + 1) * len(FIGURES) and before == after
-    )  # formats, digest
+    assert len(before) == 5 * len(TABLES) + 4 * len(FIGURES) and before == after
 
 
 def test_a_bundle_holds_no_weights_texts_or_scores_of_classes_and_is_the_same_each_time(whole, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tailprompt.data import corpus, report
+from tailprompt.data import corpus, report, rows
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import table as data
 from tailprompt.data.units import sentences
@@ -90,7 +90,7 @@ def test_a_users_file_becomes_a_parquet_and_a_report(tmp_path):
     about = json.loads(out.with_suffix(".json").read_text())
     assert about["dataset"] == "mine" and about["rows"] == {"train": 42, "dev": 6, "test": 12}
     assert about["counts"]["test"] == [4, 4, 4] and about["mean_length"] == 5
-    assert about["sha256"] == sha256(out)
+    assert about["sha256"] == sha256(out) and about["rows_sha256"] == rows.of_file(out)
 
 
 def test_preparing_twice_gives_the_same_bytes(tmp_path):

@@ -18,7 +18,7 @@ import stand_ins
 from forks import said
 from project import snakemake, values, wildcards
 
-from tailprompt.files import sha256
+from tailprompt.files import seal, seal_of, sha256
 from tailprompt.plan import asked, blocks, made
 from tailprompt.plan.config import load
 from tailprompt.plan.settings import settings
@@ -191,6 +191,22 @@ def looked_at(folder):
     yield
 
 
+def prepared_elsewhere(changed):
+    """A data set in another file, as of another version of pyarrow. changed: whether its rows are others."""
+
+    @contextmanager
+    def change(folder):
+        table, report = (folder / f"results/tiny/data/filed.{ending}" for ending in ("parquet", "json"))
+        with kept(table), kept(report), kept(seal_of(report)):
+            table.write_text(table.read_text() + " ")
+            about = json.loads(report.read_text()) | {"sha256": sha256(table)}
+            report.write_text(json.dumps(about | ({"rows_sha256": "of others"} if changed else {})))
+            seal(report)
+            yield
+
+    return change
+
+
 @contextmanager
 def clock_set_back(folder):
     """All results are of the future, and one rate is another."""
@@ -216,6 +232,8 @@ MADE = (
     "run.json",
     "weights of a start",
     "prepared data gone",
+    "file of the same rows",
+    "file of other rows",
     "memory",
 )
 EDITS = {
@@ -312,6 +330,8 @@ EDITS = {
         trained(["other"], METHODS[2:]),
     ),
     "prepared data gone": (gone("results/tiny/data/toy.parquet"), prepared("toy")),
+    "file of the same rows": (prepared_elsewhere(False), TABLES),
+    "file of other rows": (prepared_elsewhere(True), trained(["filed"])),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
         touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
@@ -325,6 +345,8 @@ EDITS = {
 CLASH = (  # edits of which the second undoes the first
     {"data below data_dir", "data below data_dir gone"},
     {"memory", "killed driver"},
+    *({"features", other} for other in ("memory", "killed driver")),  # Snakemake alone remembers them
+    {"file of the same rows", "file of other rows"},
     *({"clock set back", other} for other in MADE),
 )
 PAIRS = [sorted(pair) for pair in combinations(sorted(EDITS), 2) if {*pair} not in CLASH]

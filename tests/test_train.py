@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import torch
 import toy
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 
 from tailprompt import train as training
 from tailprompt.components.resolve import run_of
+from tailprompt.data import rows
 from tailprompt.data import table as data
 from tailprompt.data.prepared import class_words
 from tailprompt.errors import BadInput
@@ -57,7 +59,8 @@ def test_run_json_says_what_the_run_was_made_of(made):
     }
     assert run["settings"] == toy.settings("cls-tanh", keep=True)
     assert run["extras"] == {"features": ["law", "music"]}
-    assert run["data"]["sha256"] == sha256(path) and run["data"]["rows"] == {
+    assert run["data"]["sha256"] == sha256(path) and run["data"]["rows_sha256"] == rows.of_file(path)
+    assert run["data"]["rows"] == {
         "train": 24,
         "dev": 12,
         "test": 17,
@@ -169,6 +172,21 @@ def test_a_killed_run_does_not_go_on_with_other_code_or_weights(tmp_path, monkey
         monkeypatch.setattr(toy, "asked_of", lambda *told: real(*told) | {"weights": {"recipe": "another"}})
     toy.run(tmp_path, "cls-tanh")
     assert len(calls) == 4 + 4 and "starting from the first step" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["another-file", "another-text"])
+def test_a_killed_run_goes_on_with_the_same_rows_only(tmp_path, monkeypatch, same):
+    calls, path = toy.interrupted(monkeypatch, at=4), tmp_path / "data/toy.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        toy.run(tmp_path, "cls-tanh")
+    if same:
+        pq.write_table(pq.read_table(path), path, compression="gzip", row_group_size=5)
+    else:
+        table, classes = data.read(path)
+        table.loc[0, "text"] = "another text"
+        data.write(table, classes, path, sources={})
+    toy.run(tmp_path, "cls-tanh")
+    assert len(calls) == 4 + (1 if same else 4)
 
 
 def test_a_state_of_other_settings_is_not_gone_on_from(tmp_path, capfd):

@@ -104,7 +104,7 @@ def opened(root, dataset, told=TOLD):
     """A prepared set, its model, and its training examples."""
     run = run_of(toy.completed({**toy.TRAINING, **told}, reads="text"))
     table, classes = data.read(root / f"data/{dataset}.parquet")
-    prepared = Prepared(root / f"data/{dataset}.parquet", table, classes, {}, "")
+    prepared = Prepared(root / f"data/{dataset}.parquet", table, classes, {}, {})
     backbone = backbones.load(ROW)
     task = TASKS[task_of(table)]
     model, _ = begun_model(backbone, run, prepared, None, task, task.outputs(classes))

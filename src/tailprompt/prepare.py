@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tailprompt import files
 from tailprompt.data import download as sources
-from tailprompt.data import joined, report
+from tailprompt.data import joined, report, rows
 from tailprompt.data import table as data
 from tailprompt.data.contents import NOTES
 from tailprompt.data.prepared import check_rows
@@ -82,7 +82,8 @@ def main() -> None:
     about = report.describe(table, classes, row, dataset=name, task=told(table), **origin, **notes)
     with files.whole(options.out.with_name(f"{name}.json")) as temporary:  # both or neither
         data.write(table, classes, options.out, sources=origin["sources"])
-        files.write_json(temporary, about | {"sha256": files.sha256(options.out)})
+        about |= {"sha256": files.sha256(options.out), "rows_sha256": rows.of_file(options.out)}
+        files.write_json(temporary, about)
     files.seal(options.out.with_name(f"{name}.json"))
     print(report.sentence_of(about))
 

@@ -114,7 +114,7 @@ def train(
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
     of_backbone = [asked["backbone"], asked.get("weights")]
-    same = [asked["settings"], *of_backbone, prepared.words, prepared.digest, origin, code()]
+    same = [asked["settings"], *of_backbone, prepared.words, prepared.digests["rows_sha256"], origin, code()]
     scorer = scorer_of(task, prepared.report)
     seen = with_vectors(model, splits, run)
     progress = fit_model(
@@ -176,14 +176,14 @@ def warned(flagged: dict[str, str]) -> list[str]:
 
 def read(path: Path, run: Run, extras: dict) -> Prepared:
     """A prepared data set; raises BadInput where a run of these settings cannot be made on it."""
-    digest = check_rows(path)
+    digests = check_rows(path)
     table, classes = data.read(path)
     if absent := set(extras.get("features", [])) - set(classes):
         raise BadInput(
             f"features: no class {known(absent)} in {path}, which a figure asks for; known: {known(classes)}"
         )
     words = class_words(classes, getattr(run.head, "verbalizer", None)) if reads_words(run) else {}
-    prepared = Prepared(path, table, classes, words, digest)
+    prepared = Prepared(path, table, classes, words, digests)
     check_dev(run, {split: len(part) for split, part in prepared.parts.items()}, path)
     return prepared
 

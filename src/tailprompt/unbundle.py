@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import beside, given, json_object, read_json, reading, write_json, writing
-from tailprompt.plan.agreement import CARRIED, data_digest
+from tailprompt.plan.agreement import CARRIED, data_digests, same_data
 from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
@@ -138,10 +138,10 @@ def report_of(folder: Path) -> Path:
 
 def is_here(file: Path, report: Path, root: Path) -> bool:
     """Whether a bundle brought a data set before; raises BadInput if the one here is another."""
-    digest = data_digest(report.with_suffix(".parquet"))
+    theirs = data_digests(report.with_suffix(".parquet"))
     brought = root / BUNDLED / "data" / report.name
     for here in (root / "data" / report.name, brought):
-        if here.is_file() and data_digest(here.with_suffix(".parquet")) != digest:
+        if here.is_file() and not same_data(data_digests(here.with_suffix(".parquet")), theirs):
             raise BadInput(
                 f"{here} is of other data than {report.stem} in {file}; give the changed data set a name of "
                 "its own, or remove what should go"

@@ -97,6 +97,6 @@ def test_prepare_joins_prepared_files_and_tells_what_it_left_out(tmp_path, monke
     about = json.loads((tmp_path / "both.json").read_text("utf-8"))
     assert about["task"] == "tagging" and about["rows"] == {"train": 3, "dev": 2, "test": 2}
     table, classes = data.read(tmp_path / "both.parquet")
-    made = Prepared(tmp_path / "both.parquet", table, classes, {}, "")
+    made = Prepared(tmp_path / "both.parquet", table, classes, {}, {})
     assert made.sets == ["two", "one"] and [len(part) for part in made.parts.values()] == [3, 2, 2]
     assert list(made.parts["test"]["set"].cat.codes) == [0, 1]

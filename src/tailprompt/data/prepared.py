@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tailprompt.data import rows
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
@@ -21,14 +22,14 @@ SPLITS = ("train", "dev", "test")
 class Prepared:
     """A prepared data set as a run reads it.
 
-    words: each class's, in class order. digest: of the file when it was read.
+    words: each class's, in class order. digests: of the file and of its rows, when it was read.
     """
 
     path: Path
     table: pd.DataFrame
     classes: list[str]
     words: dict[str, str]
-    digest: str
+    digests: dict[str, str]
 
     @property
     def report(self) -> dict:
@@ -58,15 +59,15 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
     return {name: words[name] for name in classes}
 
 
-def check_rows(path: Path) -> str:
-    """The digest of a prepared data set; raises BadInput if its report has the digest of another."""
+def check_rows(path: Path) -> dict[str, str]:
+    """The digests of a prepared data set; raises BadInput if its report has those of another."""
     report = path.with_suffix(".json")
-    digest = read_sealed(report).get("sha256") if report.is_file() else None
+    told = read_sealed(report).get("sha256") if report.is_file() else None
     with reading(path):
         found = sha256(path)
-    if digest and found != digest:
+    if told and found != told:
         raise BadInput(
             f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
             "both, and snakemake prepares them again"
         )
-    return found
+    return {"sha256": found, "rows_sha256": rows.of_file(path)}

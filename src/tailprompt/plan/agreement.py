@@ -19,6 +19,7 @@ from tailprompt.plan.points import Point
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
 FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run, and its digests
+DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
@@ -40,16 +41,34 @@ def complete(folder: Path) -> bool:
 
 
 def same_rows(record: dict, report: Path) -> bool:
-    """Whether a run was trained on the data that a report is of; True without their digest."""
-    trained = record["data"].get("sha256") if isinstance(record.get("data"), dict) else None
-    present = reported(report, report.stat().st_mtime_ns) if report.is_file() else None
-    return not (trained and present) or trained == present
+    """Whether a run was trained on the data that a report is of; True without digests."""
+    trained, present = digests_of(record.get("data")), reported(report)
+    return not (trained and present) or same_data(trained, present)
+
+
+def same_data(ours: dict[str, str], theirs: dict[str, str]) -> bool:
+    """Whether two data sets hold the same rows, by their digests; their files may differ.
+
+    The files are compared where one of the two was written before there were digests of rows.
+    """
+    both = [key for key in DATA if key in ours and key in theirs]
+    return bool(both) and ours[both[0]] == theirs[both[0]]
+
+
+def digests_of(about) -> dict[str, str]:
+    """The digests of a data set in its report, or in what run.json says of data; {} without them."""
+    return {key: about[key] for key in DATA if about.get(key)} if isinstance(about, dict) else {}
+
+
+def reported(report: Path) -> dict[str, str]:
+    """The digests of a data set in its report; {} without one, or if it is damaged."""
+    return reported_at(report, report.stat().st_mtime_ns) if report.is_file() else {}
 
 
 @cache
-def reported(report: Path, _time: int) -> str | None:
-    """The digest of a data set in its report, which is read once for all runs; None if it is damaged."""
-    return (tolerant(report) or {}).get("sha256") if as_written(report) else None
+def reported_at(report: Path, _time: int) -> dict[str, str]:
+    """The same, read once for all runs."""
+    return digests_of(tolerant(report)) if as_written(report) else {}
 
 
 def same_start(record: dict, folder: Path, wanted: dict) -> bool:
@@ -190,10 +209,9 @@ def outdated(folder: Path) -> int:
 
 
 def of_data(record: dict, folder: Path) -> bool:
-    """Whether a run was trained on the present data; True if its digest or the data are missing."""
-    data, present = record.get("data"), data_digest(data_of(folder))
-    trained = data.get("sha256") if isinstance(data, dict) else None
-    return not (trained and present) or trained == present
+    """Whether a run was trained on the present data; True if its digests or the data are missing."""
+    trained, present = digests_of(record.get("data")), data_digests(data_of(folder))
+    return not (trained and present) or same_data(trained, present)
 
 
 def data_of(folder: Path) -> Path:
@@ -202,11 +220,16 @@ def data_of(folder: Path) -> Path:
     return report.with_name(f"{report.stem}.parquet")
 
 
-def data_digest(table: Path) -> str | None:
-    """The digest of a data set, None without one; a bundle brings it in the report, without the texts."""
+def data_digests(table: Path) -> dict[str, str]:
+    """The digests of a data set, {} without it; a bundle brings them in the report, without the texts.
+
+    Of another file than that of its report, as one that was edited, there is the digest of the file alone.
+    """
+    told = reported(table.with_name(f"{table.stem}.json"))
     if table.parent.parent.name == BUNDLED:
-        return (tolerant(table.with_name(f"{table.stem}.json")) or {}).get("sha256")
-    return sha256_at(table, table.stat().st_mtime_ns) if table.is_file() else None
+        return told
+    found = {"sha256": sha256_at(table, table.stat().st_mtime_ns)} if table.is_file() else {}
+    return told if same_data(found, told) else found
 
 
 @cache

@@ -1,8 +1,8 @@
 """What of a run and of a data set travels in a bundle, as the content of files.
 
 Of a run all but its weights travels, and of its predictions what scores are computed from. Of a data set its
-report travels, with the digest of its Parquet file, and of the dev and test examples the ids and labels. What
-has travelled is the same when it travels again.
+report travels, with the digests of its rows and of its Parquet file, and of the dev and test examples the ids
+and labels. What has travelled is the same when it travels again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
-from tailprompt.plan.agreement import complete, data_digest
+from tailprompt.plan.agreement import DATA, complete, data_digests, digests_of, same_data
 from tailprompt.plan.places import anywhere, brought
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import SPLITS, answers
@@ -45,7 +45,8 @@ def dataset_files(report: Path) -> dict[str, bytes]:
         raise BadInput(f"{report} is the report of data set {about['dataset']}")
     task = recorded(about)
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
-    about |= {"sha256": data_digest(path), "row": anywhere(about.get("row", {}))}
+    about |= {"row": anywhere(about.get("row", {}))}
+    about = {key: value for key, value in about.items() if key not in DATA} | data_digests(path)
     return {
         report.name: as_json(about),
         path.name: as_parquet(table[table["split"].isin(SPLITS)]),
@@ -66,7 +67,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
     point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
     if record["point"] != vars(point):
         raise BadInput(f"{folder} has the run.json of another run")
-    if keyed(record["data"], folder / "run.json", "sha256")["sha256"] != data_digest(data):
+    trained = digests_of(keyed(record["data"], folder / "run.json", "sha256"))
+    if not same_data(trained, data_digests(data)):
         raise BadInput(f"{folder} was trained on data that {data} no longer holds")
     if not brought(folder) and sha256(folder / "weights.safetensors") != record.get("weights_sha256"):
         raise BadInput(f"{folder} has weights that are not those of its run.json")

@@ -234,12 +234,21 @@ def unlike(runs: pd.DataFrame) -> list[str]:
     """A sentence for each cell whose seeds were not asked the same, or not trained on the same data."""
     found = []
     for _, cell in runs.groupby([runs.folder.map(lambda folder: folder.parent.as_posix())], sort=False):
-        records = [{key: record.get(key) for key in SAME} for record in cell.record]
-        keys = {key for record in records for key in agreement.differing(record, records[0])}
+        first, *others = [{key: record.get(key) for key in SAME} for record in cell.record]
+        keys = {key for each in others for key in agreement.differing(of_rows(each, first), first)}
         if keys:
             what = ", ".join(sorted(keys))
             found.append(f"The seeds of {cell.method.iloc[0]} on {cell.dataset.iloc[0]} differ in {what}.")
     return found
+
+
+def of_rows(record: dict, first: dict) -> dict:
+    """What a run says of itself, with the digests of the data of the first run if the rows are the same."""
+    ours, theirs = (agreement.digests_of(each["data"]) for each in (record, first))
+    if not agreement.same_data(ours, theirs):
+        return record
+    data = {key: value for key, value in record["data"].items() if key not in agreement.DATA}
+    return record | {"data": data | theirs}
 
 
 def starts(runs: pd.DataFrame) -> list[dict]:

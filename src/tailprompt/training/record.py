@@ -29,7 +29,7 @@ def about_data(prepared: Prepared, splits: dict[str, Split]) -> dict:
         "words": prepared.words,
         "data": {
             "path": str(path),
-            "sha256": prepared.digest,
+            **prepared.digests,
             "rows": {split: len(part) for split, part in splits.items()},
             "pair": "pair" in table,
             "choices": "choices" in table,
