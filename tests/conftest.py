@@ -7,6 +7,7 @@ import gc
 import random
 import signal
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -20,13 +21,26 @@ ROW_T5 = {"family": "t5", "path": f"{SHIPPED}t5-mini", "random": SMALL_T5}
 
 
 def pytest_configure():
-    """SIGINT has its handler, though whoever began the tests in the background ignored it."""
+    """SIGINT and SIGTERM end a process, though whoever began the tests in the background ignored them."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The long ones first, so that the others run beside them (make test has a process a core)."""
+    """The long ones first, so that the others run beside them (make test has a process a core).
+
+    Those that go on from each other keep their order, whatever shuffles the others.
+    """
+    written = {item: place for place, item in enumerate(items)}
+    result = yield
     items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+    chained = [place for place, item in enumerate(items) if item.get_closest_marker("chained")]
+    chain = sorted((items[place] for place in chained), key=written.get)
+    for place, item in zip(chained, chain, strict=True):
+        items[place] = item
+    return result
 
 
 def pytest_collection_finish():
@@ -35,21 +49,34 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup():
-    """Every test draws the same numbers each time, its fixtures too; they are set up after this."""
-    import torch
-
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
+def pytest_fixture_setup(fixturedef):
+    """A fixture draws the same numbers whichever test asks for it first, and others than its test does."""
+    seeded(crc32(fixturedef.argname.encode()))
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors are fastest so, and two test runs on one machine do not slow each other."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call():
+    """Every test draws the same numbers each time, whichever of its fixtures were set up just before."""
+    seeded(0)
+
+
+def seeded(seed):
+    """What draws numbers begins anew. Sums are of one thread: another number of them rounds another way."""
     import torch
 
     torch.set_num_threads(1)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were():
+    """A stage takes signals for its process; the test after it has those of before."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

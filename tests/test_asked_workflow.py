@@ -15,7 +15,7 @@ import pytest
 from project import TINY, copied, snakemake, wildcards
 from stand_ins import WORDS
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.chained]
 
 SCALE = """
 make: {glee: {tables: [table2], figures: []}}

@@ -5,7 +5,6 @@ Details of each kind are tested beside the code that refuses it; here is the who
 
 import hashlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from limits import small_files
 from PIL import Image
 
 from tailprompt import backbones as fetching
@@ -533,10 +533,8 @@ def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(9)
 
-    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as end:
         stage(main)
-    signal.signal(signal.SIGTERM, before)
     assert end.value.code == 143 and not list(tmp_path.iterdir())
 
 
@@ -557,13 +555,8 @@ def test_what_a_killed_process_left_is_removed_when_its_file_is_written_again(tm
 
 @pytest.mark.parametrize("write", [write_tensors, saved_state], ids=["weights", "state"])
 def test_weights_that_the_disk_does_not_take_are_one_sentence(tmp_path, write):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # as a full disk
-    try:
-        with pytest.raises(BadInput, match=r"weights cannot be written \(") as error:
-            write(tmp_path / "weights", {"a": torch.zeros(100_000)})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with small_files(100_000), pytest.raises(BadInput, match=r"weights cannot be written \(") as error:
+        write(tmp_path / "weights", {"a": torch.zeros(100_000)})
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
@@ -591,16 +584,9 @@ def test_a_full_disk_is_said_with_the_file(tmp_path, tokenizer, left):
         "tokens": (r"\w+\.ids", lambda path: tokenized(tokenizer, ["gold " * 50_000], path.parent)),
         "json": ("run.json", lambda path: write_json(path, ["x" * 200_000])),
     }[left]
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
-    try:
-        with pytest.raises(
-            BadInput,
-            match=rf"^{tmp_path}/{file} cannot be written \(File too large after [\d,]+ bytes; .* free\)$",
-        ):
-            write(tmp_path / file)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    says = rf"^{tmp_path}/{file} cannot be written \(File too large after [\d,]+ bytes; .* free\)$"
+    with small_files(50_000), pytest.raises(BadInput, match=says):
+        write(tmp_path / file)
     assert not [*tmp_path.iterdir()]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import resource
 import shutil
 import subprocess
 import tarfile
@@ -20,6 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limits import small_files
 from safetensors.numpy import save_file
 
 from tailprompt import score
@@ -242,7 +242,7 @@ def test_other_data_of_the_same_name_are_refused(whole, tmp_path, place):
         unbundle(whole[1], there)
         write_json(
             there / place / "made.json",
-            json.loads((there / place / "made.json").read_text()) | {"sha256": "x"},
+            json.loads((there / place / "made.json").read_text("utf-8")) | {"sha256": "x"},
         )
     refused(whole[1], there, rf"{place}/made\.json is of other data than made in .*tiny\.tar\.xz")
 
@@ -453,19 +453,11 @@ def test_what_a_killed_unbundle_left_is_removed_by_the_next(whole, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"tiny", others.name}
 
 
-@pytest.fixture
-def small_disk():
-    """Files of 2 kB at the most, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_full_disk_is_said_with_the_file(whole, tmp_path, small_disk):
-    with pytest.raises(BadInput, match=r"new\.tar\.xz cannot be written \(File too large after"):
-        bundle(whole[0], tmp_path / "new.tar.xz", [])
-    refused(whole[1], tmp_path / "tiny", r"^data/made.* of .*tiny\.tar\.xz cannot be written \(")
+def test_a_full_disk_is_said_with_the_file(whole, tmp_path):
+    with small_files(2000):
+        with pytest.raises(BadInput, match=r"new\.tar\.xz cannot be written \(File too large after"):
+            bundle(whole[0], tmp_path / "new.tar.xz", [])
+        refused(whole[1], tmp_path / "tiny", r"^data/made.* of .*tiny\.tar\.xz cannot be written \(")
     assert not [*tmp_path.iterdir()]
 
 
@@ -522,7 +514,7 @@ def predicted(draw):
 
 
 @given(predicted())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_compact_predictions_give_the_scores_and_draws_of_all_logits(tmp_path_factory, made):
     report, data, rows = made
     root = tmp_path_factory.mktemp("here")

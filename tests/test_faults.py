@@ -109,7 +109,8 @@ def test_a_terminated_job_says_where_it_goes_on_and_goes_on_there(project):
     folders = [folder_of(project, "terminated", run) for run in RUNS]
     with driver(project, *told("terminated", 100000)) as process:
         wait(lambda: all(map(holder, folders)) and len(trainings_begun(project)) == 2)
-        time.sleep(1)
+        logs = [project / f"results/terminated/logs/train/{run}.log" for run in RUNS]
+        wait(lambda: all(log.is_file() and " steps" in log.read_text("utf-8") for log in logs))
         for folder in folders:
             os.kill(holder(folder)["pid"], signal.SIGTERM)
         assert process.wait(120) == 1
@@ -118,7 +119,6 @@ def test_a_terminated_job_says_where_it_goes_on_and_goes_on_there(project):
     log = (project / "driver.log").read_text()
     assert "stopped by SIGTERM after step " in log.splitlines()[-1], log
     with driver(project, *told("terminated", 100000)) as process:
-        logs = [project / f"results/terminated/logs/train/{run}.log" for run in RUNS]
         wait(lambda: all(log.is_file() and "going on after step" in log.read_text() for log in logs))
         process.send_signal(signal.SIGINT)
         os.killpg(process.pid, signal.SIGINT)

@@ -93,11 +93,11 @@ BUILT = ("listing", "learned", "parts", "start", "tokenizer")  # options that ar
 
 
 def test_every_value_in_a_shell_line_is_quoted():
-    rules = "".join(file.read_text() for file in sorted((ROOT / "workflow/rules").glob("*.smk")))
+    rules = "".join(file.read_text("utf-8") for file in sorted((ROOT / "workflow/rules").glob("*.smk")))
     lines = re.findall(r"^    shell:\n((?:        .*\n)+)", rules, re.MULTILINE)
     fields = [field for line in lines for field in re.findall(r"(?<!\{)\{([^{}]+)\}", line)]
     plain = [field for field in fields if not field.endswith(":q")]
-    assert len(lines) == 15 and len(fields) > 60
+    assert len(lines) == rules.count("    shell:\n") and len(fields) > 60
     allowed = {*(f"params.{name}" for name in BUILT)}
     assert not [field for field in plain if field not in allowed and field.split(".")[0] not in WORDS]
 

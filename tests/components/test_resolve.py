@@ -183,7 +183,7 @@ def test_a_plain_key_speaks_to_both_components_and_a_qualified_one_to_its_own(gi
 
 
 @given(st.dictionaries(st.sampled_from(["dropout", "left.dropout", "right.dropout"]), st.floats(0, 1)))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 def test_whatever_is_given_to_two_components_comes_back(given):
     run, found = toy_composed(given)
     assert toy_composed(flat(found))[0] == run
@@ -205,7 +205,7 @@ def test_the_real_run_tells_apart_what_its_head_and_a_new_loss_call_dropout(two_
 
 
 @given(st.data(), st.sampled_from(["text", "image"]))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_the_schema_lets_pass_whatever_is_composed(data, reads):
     words = {**{slot: sorted(options(slot)) for slot in CHOICES}, **SPOKEN}
     names = data.draw(st.sets(st.sampled_from(sorted(words)), max_size=4))
@@ -218,7 +218,7 @@ def test_the_schema_lets_pass_whatever_is_composed(data, reads):
 
 
 @given(st.sampled_from(CHOICES), st.text(max_size=12), st.booleans())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_a_name_that_no_component_has_is_refused_by_both(slot, name, qualified):
     place = next((place for place, _, each in every(Run) if each.name == slot), "")
     where = f"{place}.{slot}" if qualified and place else slot

@@ -1,7 +1,7 @@
 """Head and tail, many, medium and few."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailprompt.data.groups import SHOTS, groups, head_tail, many_medium_few
@@ -36,27 +36,23 @@ def test_no_threshold_means_no_groups():
     assert head_tail([5, 5], threshold=None) == ([], [])
 
 
-@settings(deadline=None)
 @given(COUNTS, st.floats(0.01, 1.0))
 def test_head_and_tail_partition_the_classes_with_examples(counts, threshold):
     head, tail = head_tail(counts, threshold=threshold)
     assert sorted(head + tail) == [c for c, n in enumerate(counts) if n]
 
 
-@settings(deadline=None)
 @given(COUNTS, st.floats(0.01, 1.0))
 def test_two_classes_or_more_have_a_head_and_a_tail(counts, threshold):
     assert all(head_tail(counts, threshold=threshold)) == (sum(map(bool, counts)) > 1)
 
 
-@settings(deadline=None)
 @given(COUNTS, st.floats(0.01, 1.0))
 def test_no_tail_class_is_larger_than_a_head_class(counts, threshold):
     head, tail = head_tail(counts, threshold=threshold)
     assert not head or max(counts[c] for c in tail) <= min(counts[c] for c in head)
 
 
-@settings(deadline=None)
 @given(COUNTS, st.floats(0.01, 1.0))
 def test_head_holds_less_than_the_threshold_and_one_more_class_would_not(counts, threshold):
     head, tail = head_tail(counts, threshold=threshold)
@@ -92,7 +88,6 @@ def test_many_below_few_would_count_classes_twice_and_is_refused():
         many_medium_few([15], many=10)
 
 
-@settings(deadline=None)
 @given(COUNTS, st.integers(0, 50), st.integers(50, 200), st.sampled_from(sorted(SHOTS)))
 def test_many_medium_and_few_partition_all_classes(counts, few, many, shots):
     found = many_medium_few(counts, many=many, few=few, shots=shots)

@@ -7,7 +7,6 @@ import lzma
 import re
 import time
 from decimal import Decimal
-from string import ascii_lowercase
 
 import pandas as pd
 import pyarrow as pa
@@ -259,9 +258,7 @@ def test_a_column_of_splits_that_is_not_used_is_refused_whatever_its_name(tmp_pa
 
 def test_labels_that_are_named_as_splits_are_labels(tmp_path):
     assert loaded(saved(tmp_path / "a.csv", lines(["train", "test"])))[1] == ["test", "train"]
-    frame = pd.DataFrame(
-        {"text": [*ascii_lowercase], "label": ["x", "y"] * 13, "kind": ["train", "bus"] * 13}
-    )
+    frame = pd.DataFrame({"text": [*"abcdefghijkl"], "label": ["x", "y"] * 6, "kind": ["train", "bus"] * 6})
     frame.to_csv(tmp_path / "b.csv", index=False)
     assert "split" not in look(tmp_path / "b.csv").columns
 
@@ -573,7 +570,7 @@ def written(frame, path, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv;", "tsv", "jsonl", "ndjson", "json", "parquet"])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     cells=st.lists(CELLS, min_size=2, max_size=8),
     packing=st.sampled_from(sorted(PACKINGS)),

@@ -238,7 +238,6 @@ def canonical(counts, split="train"):
     return pd.DataFrame({"id": ids, "split": split, "label": labels, "text": ids})
 
 
-@settings(deadline=None)
 @given(COUNTS, st.integers(0, 200))
 def test_a_proportional_cut_has_exactly_the_rows_asked_for_and_every_class(counts, total):
     least = sum(min(n, 2) for n in counts)
@@ -254,7 +253,7 @@ def test_a_cut_that_asks_too_little_or_too_much_says_what_is_possible():
             splits.proportional([5, 5], total, "train")
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(COUNTS, st.randoms(use_true_random=False))
 def test_a_cut_does_not_depend_on_the_order_of_the_rows(counts, chance):
     table = canonical(counts)
@@ -303,7 +302,6 @@ def test_an_imbalance_above_the_largest_class_is_refused(ratio):
     assert splits.exponential([500, 20], 500) == [500, 1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(100, 900), min_size=2, max_size=12), st.integers(1, 50))
 def test_an_imbalance_is_reached_as_near_as_whole_rows_allow(counts, ratio):
     kept = splits.exponential(counts, ratio)

@@ -38,7 +38,7 @@ def tokens(tokenizer, examples, row=0):
 
 
 @given(st.integers(0, 300), st.integers(12, 64))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_mask_survives_any_truncation(tokenizer, words, max_length):
     examples = encoded(tokenizer, ["gold " * words + "x"], max_length=max_length)
     found = tokens(tokenizer, examples)
@@ -77,7 +77,7 @@ def test_a_literal_mask_in_a_text_is_text(tokenizer):
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(2, 70))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_shorten_pops_from_the_longer_and_from_the_pair_when_equal(text, pair, budget):
     a, b = text, pair
     while a + b > budget:

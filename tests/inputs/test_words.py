@@ -137,7 +137,7 @@ def test_rows_without_tags_have_a_label_at_each_word(tokenizer):
     assert len(encoded(table([]), tokenizer)) == 0
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(9, 30))
 def test_windows_cover_a_sentence_and_answer_each_word_within(lengths, most):
     ends = np.append(0, np.cumsum(lengths))

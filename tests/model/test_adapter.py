@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 import toy
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
@@ -73,7 +74,7 @@ def test_peft_loads_what_we_write_and_scores_alike(row, peft, tmp_path):
     adapter.write(tmp_path, prompt, row)
     own = KINDS[row["family"]].from_pretrained(row["path"], dtype=torch.float32)
     loaded = peft.PeftModel.from_pretrained(own, tmp_path).eval()
-    torch.testing.assert_close(ours(backbone, prompt), pefts(loaded, backbone, 5), atol=1e-4, rtol=1e-4)
+    assert_near(ours(backbone, prompt), pefts(loaded, backbone, 5), rounded=TEXT)
 
 
 @torch.no_grad()
@@ -87,7 +88,7 @@ def test_we_load_what_peft_writes_and_score_alike(row, peft, tmp_path):
     model = compose(backbone, run, words=[[5], [6]])
     load_trained(model, tmp_path)
     found = ours(backbone, model.body.embeddings().detach())
-    torch.testing.assert_close(found, pefts(theirs, backbone, 5), atol=1e-4, rtol=1e-4)
+    assert_near(found, pefts(theirs, backbone, 5), rounded=TEXT)
 
 
 def test_a_run_is_exported_and_starts_another(tmp_path):
@@ -98,7 +99,7 @@ def test_a_run_is_exported_and_starts_another(tmp_path):
     export(run, tmp_path / "adapter")
     torch.testing.assert_close(adapter.read(tmp_path / "adapter"), 10 * prompt(run))
     again = toy.run(tmp_path, "", seed=2, start=tmp_path / "adapter", **SOFT, lr=1e-12)
-    torch.testing.assert_close(prompt(again), 10 * prompt(run), atol=1e-6, rtol=1e-6)
+    assert_near(prompt(again), 10 * prompt(run), rounded=TEXT)
     assert set(load_file(again / "weights.safetensors")) == {"body.prompts", "class_vectors"}
 
 
@@ -113,11 +114,11 @@ def test_a_prefix_is_exported_to_peft_and_starts_another_run(peft, tmp_path):
     given = inputs(backbones.load(toy.ROW))
     zeros = torch.zeros_like(given["input_ids"])
     ours = model.body({**given, "token_type_ids": zeros, "position": zeros[:, 0]}).vector
-    torch.testing.assert_close(ours, theirs(**given).last_hidden_state[:, 0], atol=1e-5, rtol=1e-5)
+    assert_near(ours, theirs(**given).last_hidden_state[:, 0], rounded=TEXT)
     again = toy.run(tmp_path, "", seed=2, start=tmp_path / "adapter", **told, lr=1e-12)
     first, second = (load_file(each / "weights.safetensors") for each in (run, again))
     for name in ("body.prefix.keys", "body.prefix.values"):
-        torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=1e-6)
+        assert_near(first[name], second[name], rounded=TEXT)
 
 
 def test_a_prefix_that_peft_cannot_have_is_not_exported(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import tiny_vit
 import torch
 from conftest import FOLDER, ROW, SMALL
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
@@ -41,7 +42,7 @@ def assert_same(taken: backbones.Backbone, whole: torch.nn.Module):
         hidden = taken.body.eval()(**batch).last_hidden_state
         logits = taken.decoder(taken.transform(hidden))
     assert torch.equal(hidden, expected.hidden_states[-1])
-    assert torch.allclose(logits, expected.logits, atol=1e-5)
+    assert_near(logits, expected.logits, rounded=TEXT)
 
 
 def test_the_shipped_backbone_is_the_one_that_transformers_loads():
@@ -255,7 +256,7 @@ def test_positions_of_a_vit_are_resampled_to_the_size_of_its_row(tmp_path):
     taken = backbones.load({"family": "vit", "path": path, "size": 24})
     assert taken.size == 24 and taken.body.pos_embed.shape[1] == 1 + 6 * 6
     whole.set_input_size(24)
-    assert torch.allclose(taken.body.pos_embed, whole.pos_embed, atol=1e-6)
+    assert_near(taken.body.pos_embed, whole.pos_embed, rounded=TEXT)
 
 
 @pytest.mark.parametrize(

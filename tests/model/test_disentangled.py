@@ -8,6 +8,7 @@ import pytest
 import torch
 import toy
 from deberta import KINDS, First, Second
+from rounding import SLOPES, TEXT, assert_all_near, assert_near
 from transformers import AutoModel
 
 from tailprompt.components.resolve import run_of
@@ -71,10 +72,10 @@ def whole(row):
 def test_the_body_is_the_one_that_transformers_computes(row):
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     theirs, ours = whole(row)(**inputs), backbones.load(row).body.eval()(**inputs)
-    torch.testing.assert_close(ours[0][THERE], theirs[0][THERE], atol=1e-5, rtol=1e-5)
+    assert_near(ours[0][THERE], theirs[0][THERE], rounded=TEXT)
     embedded = {"inputs_embeds": torch.randn(3, 8, WIDTH), "attention_mask": BATCH["attention_mask"]}
     theirs, ours = whole(row)(**embedded), backbones.load(row).body.eval()(**embedded)
-    torch.testing.assert_close(ours[0][THERE], theirs[0][THERE], atol=1e-5, rtol=1e-5)
+    assert_near(ours[0][THERE], theirs[0][THERE], rounded=TEXT)
 
 
 def test_its_slopes_are_those_that_transformers_computes(row):
@@ -83,20 +84,18 @@ def test_its_slopes_are_those_that_transformers_computes(row):
     for body in (whole(row), backbones.load(row).body.eval()):
         body(**inputs)[0][THERE].square().mean().backward()
         slopes.append({name: value.grad for name, value in body.named_parameters() if value.grad is not None})
-    assert slopes[0].keys() == slopes[1].keys()
-    for name, slope in slopes[0].items():
-        torch.testing.assert_close(slopes[1][name], slope, atol=1e-5, rtol=1e-4)
+    assert_all_near(slopes[1], slopes[0], rounded=SLOPES * TEXT)
 
 
 def test_a_prefix_of_no_length_is_the_plain_model(row):
     plain = made(row, tuner="frozen").body(BATCH).states
-    torch.testing.assert_close(zeroed(made(row)).body(BATCH).states, plain, atol=1e-6, rtol=1e-5)
+    assert_near(zeroed(made(row)).body(BATCH).states, plain, rounded=TEXT)
 
 
 def test_padding_does_not_matter(row):
     model = made(row)
     alone = {key: value[1:2, :5] if value.ndim > 1 else value[1:2] for key, value in BATCH.items()}
-    torch.testing.assert_close(model(alone), model(BATCH)[1:2], atol=1e-5, rtol=1e-5)
+    assert_near(model(alone), model(BATCH)[1:2], rounded=TEXT)
     assert (model(BATCH) - zeroed(made(row))(BATCH)).abs().max() > 0.01
 
 
@@ -155,7 +154,7 @@ def test_a_prefix_has_content_but_no_position(rows, kind, span):
     layer = body.encoder.layer[0].attention.output
     layer.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
     model.body(BATCH)
-    torch.testing.assert_close(seen[0][THERE], expected.flatten(2)[THERE], atol=1e-5, rtol=1e-5)
+    assert_near(seen[0][THERE], expected.flatten(2)[THERE], rounded=TEXT)
 
 
 @pytest.mark.parametrize("layers, chosen", [("all", [0, 1]), ("2-2", [1])])
@@ -187,7 +186,7 @@ def test_a_soft_prompt_stands_before_the_words(usual):
     embedded = torch.cat([model.body.prompts.expand(3, -1, -1), words], dim=1)
     mask = torch.cat([torch.ones(3, LENGTH, dtype=torch.long), BATCH["attention_mask"]], dim=1)
     theirs = whole(usual)(inputs_embeds=embedded, attention_mask=mask)[0][:, LENGTH:]
-    torch.testing.assert_close(model.body(BATCH).states[THERE], theirs[THERE], atol=1e-5, rtol=1e-5)
+    assert_near(model.body(BATCH).states[THERE], theirs[THERE], rounded=TEXT)
 
 
 def test_peft_scores_alike_with_the_same_changes(usual):
@@ -216,7 +215,7 @@ def test_peft_scores_alike_with_the_same_changes(usual):
             into.lora_B["default"].weight.data.copy_(up)
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     given = theirs(**inputs)[0]
-    torch.testing.assert_close(model.body(BATCH).states[THERE], given[THERE], atol=1e-4, rtol=1e-4)
+    assert_near(model.body(BATCH).states[THERE], given[THERE], rounded=TEXT)
 
 
 def test_its_own_pooler_has_its_own_activation(usual):
@@ -225,7 +224,7 @@ def test_its_own_pooler_has_its_own_activation(usual):
     first = {**BATCH, "position": torch.zeros(3, dtype=torch.long)}
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     pooled = theirs.pooler(theirs.deberta(**inputs)[0])
-    torch.testing.assert_close(model.features(first), pooled, atol=1e-5, rtol=1e-5)
+    assert_near(model.features(first), pooled, rounded=TEXT)
     assert not model.head.layers.dense.weight.requires_grad
 
 
@@ -245,7 +244,7 @@ def test_longer_texts_than_its_table_of_distances(rows, monkeypatch):
     }
     body = backbones.load(row).body.eval()
     body(**{key: value[:, :3] for key, value in inputs.items()})
-    torch.testing.assert_close(body(**inputs)[0], whole(row)(**inputs)[0], atol=1e-5, rtol=1e-5)
+    assert_near(body(**inputs)[0], whole(row)(**inputs)[0], rounded=TEXT)
 
 
 def test_positions_end_where_a_checkpoint_has_a_table_of_them(rows):

@@ -7,6 +7,7 @@ import tiny_vit
 import torch
 import toy
 from conftest import ROW_T5, SHIPPED, SMALL, SMALL_T5
+from rounding import TEXT, assert_near
 from transformers import (
     AutoTokenizer,
     BertConfig,
@@ -91,7 +92,7 @@ def test_a_checkpoint_of_every_kind_answers_as_transformers_does(named):
             asked = torch.tensor([[0, backbones.sentinel(backbone.tokenizer)]]).expand(3, -1)
             batch, ours = {**batch, "decoder_input_ids": asked}, ours.flip(1)
         theirs = model.eval()(**batch).logits
-    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+    assert_near(ours, theirs, rounded=TEXT)
     assert torch.equal(backbone.decoder.weight, model.get_output_embeddings().weight)
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from conftest import SMALL_T5
+from rounding import SLOPES, T5, assert_all_near, assert_near
 from transformers import MT5Config, MT5ForConditionalGeneration, T5Config, T5ForConditionalGeneration
 from transformers.activations import NewGELUActivation
 
@@ -44,10 +45,8 @@ def test_logits_and_gradients_are_those_of_transformers(kind):
     (logits, gradients), (expected, theirs) = (
         outcome(made(kind, exchanged=exchanged)) for exchanged in (True, False)
     )
-    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-5)
-    assert gradients.keys() == theirs.keys()
-    for name, gradient in gradients.items():
-        torch.testing.assert_close(gradient, theirs[name], rtol=1e-3, atol=1e-4, msg=name)
+    assert_near(logits, expected, rounded=T5)
+    assert_all_near(gradients, theirs, rounded=SLOPES * T5)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

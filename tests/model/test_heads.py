@@ -5,6 +5,7 @@ import pytest
 import torch
 import toy
 from conftest import ROW
+from rounding import TEXT, assert_near
 from transformers import AutoModelForMaskedLM
 
 from tailprompt.components import heads as told
@@ -56,7 +57,7 @@ def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(b
     with torch.no_grad():
         vocabulary = real(**inputs).logits[torch.arange(2), position]
         expected = torch.stack([vocabulary[:, ids].mean(-1) for ids in words], -1)
-        assert torch.allclose(model({**inputs, "position": position}), expected, atol=1e-4)
+        assert_near(model({**inputs, "position": position}), expected, rounded=TEXT)
 
 
 def test_pretrained_norm_starts_from_the_head_of_the_backbone_and_fresh_norm_does_not(backbone):
@@ -88,19 +89,17 @@ def test_tied_verbalizer_trains_the_input_embedding_and_untied_does_not(backbone
 def test_class_vectors_and_bias_score_like_the_head(backbone, hidden):
     for head in (Verbalizer(backbone, encode_words(WORDS, backbone.tokenizer)), dense(backbone)):
         features = head.eval().features(hidden)
-        assert torch.allclose(
-            head.logits(features), features @ head.class_vectors().T + head.bias(), atol=1e-5
-        )
+        assert_near(head.logits(features), features @ head.class_vectors().T + head.bias(), rounded=TEXT)
 
 
 def test_scaling_by_norm_to_the_power_zero_changes_nothing_and_to_one_gives_unit_vectors(hidden):
     vectors, bias = torch.randn(3, hidden.shape[1]), torch.randn(3)
     logits = hidden @ vectors.T + bias
-    assert torch.allclose(scale_by_norm(logits, vectors, bias, 0.0), logits, atol=1e-5)
+    assert_near(scale_by_norm(logits, vectors, bias, 0.0), logits, rounded=TEXT)
     unit = hidden @ torch.nn.functional.normalize(vectors, dim=-1).T
-    assert torch.allclose(scale_by_norm(logits, vectors, bias, 1.0), unit + bias, atol=1e-5)
+    assert_near(scale_by_norm(logits, vectors, bias, 1.0), unit + bias, rounded=TEXT)
     released = scale_by_norm(logits, vectors, bias, 1.1, divide_bias=True)
-    assert torch.allclose(released, logits / vectors.norm(dim=-1) ** 1.1, atol=1e-5)
+    assert_near(released, logits / vectors.norm(dim=-1) ** 1.1, rounded=TEXT)
 
 
 def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
@@ -114,17 +113,16 @@ def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
     inputs, _ = examples.batch(torch.arange(1))
     training, predicting = model.train()(inputs), model.eval()(inputs)
     bias = model.head.bias()
-    assert torch.allclose(
-        (training - bias) / model.head.class_vectors().norm(dim=-1) ** 1.1 + bias, predicting, atol=1e-6
+    assert_near(
+        (training - bias) / model.head.class_vectors().norm(dim=-1) ** 1.1 + bias, predicting, rounded=TEXT
     )
 
 
 def test_cosine_predictor_is_bounded_by_its_scale(backbone, hidden):
     head = dense(backbone, predictor=told.CosinePredictor(logit_scale=30.0)).eval()
     logits = head.logits(head.features(hidden))
-    assert logits.abs().max() <= 30.0 and torch.allclose(
-        head.logits(2 * head.features(hidden)), logits, atol=1e-4
-    )
+    assert logits.abs().max() <= 30.0
+    assert_near(head.logits(2 * head.features(hidden)), logits, rounded=TEXT)
     assert head.predictor.bias is None and not head.bias().any()
 
 
@@ -134,7 +132,7 @@ def test_the_cosine_predictor_of_images_is_the_angle_times_its_scale_and_has_no_
         [torch.dot(one, other) / one.norm() / other.norm() for other in head.class_vectors().detach()]
         for one in hidden
     ]
-    assert torch.allclose(head.logits(head.features(hidden)), 20 * torch.tensor(angles), atol=1e-4)
+    assert_near(head.logits(head.features(hidden)), 20 * torch.tensor(angles), rounded=TEXT)
     assert [name for name, _ in head.named_parameters()] == ["predictor.weight"] and not head.bias().any()
     assert torch.allclose(head.class_vectors().norm(dim=-1), torch.ones(3))
 
@@ -143,7 +141,7 @@ def test_the_linear_predictor_of_images_is_linear_and_drops_features_in_training
     head = single(backbone, told.LinearPredictor(), dropout=0.5).eval()
     torch.nn.init.normal_(head.predictor.bias)
     assert torch.equal(head.features(hidden), hidden)
-    assert torch.allclose(head.logits(hidden), hidden @ head.class_vectors().T + head.bias(), atol=1e-6)
+    assert_near(head.logits(hidden), hidden @ head.class_vectors().T + head.bias(), rounded=TEXT)
     assert (head.train().features(hidden) == 0).any()
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 import toy_images
+from rounding import IMAGE, assert_near
 from safetensors.torch import save_file
 from tiny_vit import backbone, images, vit
 
@@ -70,16 +71,16 @@ def test_in_evaluation_it_gives_the_logits_of_training_alone():
         made = model(run)
         trained = made.train()({"pixels": images()})
         logits = trained if isinstance(trained, torch.Tensor) else trained[0]
-        assert torch.allclose(made.eval()({"pixels": images()}), logits, atol=1e-5)
+        assert_near(made.eval()({"pixels": images()}), logits, rounded=IMAGE)
 
 
 def test_logits_are_the_mean_over_views_and_the_choice_that_of_the_middle_one():
     made = model(GROUPED).eval()
     views = torch.stack([images(seed=seed) for seed in range(5)], 1)
     each = [made({"pixels": views[:, i]}) for i in range(5)]
-    assert torch.allclose(made({"pixels": views}), sum(each) / 5, atol=1e-5)
+    assert_near(made({"pixels": views}), sum(each) / 5, rounded=IMAGE)
     seen = [made.features({"pixels": views[:, i]}) for i in range(5)]
-    assert torch.allclose(made.features({"pixels": views}), sum(seen) / 5, atol=1e-5)
+    assert_near(made.features({"pixels": views}), sum(seen) / 5, rounded=IMAGE)
     assert torch.equal(made.chosen({"pixels": views}), made.chosen({"pixels": views[:, 4]}))
     assert made.chosen({"pixels": views}).shape == (3, 2)
     assert model(PHASE_1).chosen({"pixels": views}) is None
@@ -89,7 +90,7 @@ def test_eta_divides_linear_logits_in_evaluation_only():
     made = model(run_as("prompts", length=3, predictor="linear", eta=1.0))
     trained, evaluated = made.train()({"pixels": images()}), made.eval()({"pixels": images()})
     bias, norms = made.head.bias(), made.head.class_vectors().norm(dim=-1)
-    assert torch.allclose((trained - bias) / norms + bias, evaluated, atol=1e-4)
+    assert_near((trained - bias) / norms + bias, evaluated, rounded=IMAGE)
 
 
 def test_what_is_its_own_is_all_but_the_pretrained_vit():

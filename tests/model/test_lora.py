@@ -6,6 +6,7 @@ import pytest
 import torch
 import toy
 from conftest import ROW, ROW_T5
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file
 
 from tailprompt.components.resolve import run_of
@@ -70,7 +71,7 @@ def test_changes_that_are_added_to_the_weights_score_alike(row):
     model, folded = made(row), plain(row)
     for name, layer in projections(folded.body.pretrained, range(9)):
         layer.weight.data += model.body.lora[name.replace(".", "_")].folded()
-    torch.testing.assert_close(model(BATCH), folded(BATCH), atol=1e-5, rtol=1e-4)
+    assert_near(model(BATCH), folded(BATCH), rounded=TEXT)
 
 
 def test_peft_scores_alike_with_the_same_matrices(row, peft):
@@ -89,7 +90,7 @@ def test_peft_scores_alike_with_the_same_matrices(row, peft):
     assert len(model.body.lora) == sum(hasattr(each, "lora_A") for each in modules.values())
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     given = theirs(**inputs).last_hidden_state
-    torch.testing.assert_close(model.body(BATCH).states, given, atol=1e-5, rtol=1e-4)
+    assert_near(model.body(BATCH).states, given, rounded=TEXT)
 
 
 def test_only_the_changes_of_the_chosen_layers_and_the_head_learn():

@@ -10,6 +10,7 @@ import torch
 import toy
 import toy_images
 from conftest import ROW, ROW_T5
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM
 
@@ -68,7 +69,7 @@ def test_peft_loads_what_we_write_and_scores_alike(kind, peft, tmp_path):
     own, whole = plain(row)
     peft.PeftModel.from_pretrained(whole, tmp_path / "adapter")  # goes into the layers that both have
     given = own.eval()(**inputs).last_hidden_state
-    torch.testing.assert_close(model.body(BATCH).states, given, atol=1e-5, rtol=1e-4)
+    assert_near(model.body(BATCH).states, given, rounded=TEXT)
     assert not torch.allclose(backbones.load(row).body.eval()(**inputs)[0], given, atol=1e-3)
 
 
@@ -80,7 +81,7 @@ def test_both_changes_of_a_vit_are_one_of_twice_the_rank(peft, tmp_path):
     theirs = peft.PeftModel.from_pretrained(tiny_vit.vit(), tmp_path / "adapter").eval()
     pixels = tiny_vit.images(3)
     given = theirs.base_model.model.forward_features(pixels)[:, 0]
-    torch.testing.assert_close(model.body({"pixels": pixels}).vector, given, atol=1e-4, rtol=1e-4)
+    assert_near(model.body({"pixels": pixels}).vector, given, rounded=TEXT)
 
 
 def test_a_run_is_exported(tmp_path):

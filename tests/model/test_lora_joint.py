@@ -6,6 +6,7 @@ import pytest
 import tiny_vit
 import torch
 import toy_images
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file
 
 from tailprompt.components.resolve import run_of
@@ -57,7 +58,7 @@ def test_changes_that_are_added_to_the_weights_score_alike():
         query, value = parts_of(model, name)
         layer.weight.data[:WIDTH] += 2.0 * query.up @ query.down  # alpha 16, rank 8
         layer.weight.data[2 * WIDTH :] += 2.0 * value.up @ value.down
-    torch.testing.assert_close(model(BATCH), folded(BATCH), atol=1e-4, rtol=1e-4)
+    assert_near(model(BATCH), folded(BATCH), rounded=TEXT)
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -82,7 +83,7 @@ def test_peft_scores_alike_with_both_matrices_in_one_of_twice_the_rank():
         layer.attn.qkv.lora_A["default"].weight.data.copy_(torch.cat([query.down, value.down]))
         layer.attn.qkv.lora_B["default"].weight.data.copy_(up)
     given = theirs.forward_features(BATCH["pixels"])[:, 0]
-    torch.testing.assert_close(model.body(BATCH).vector, given, atol=1e-4, rtol=1e-4)
+    assert_near(model.body(BATCH).vector, given, rounded=TEXT)
 
 
 def test_only_the_changes_of_the_chosen_blocks_and_the_head_learn():

@@ -4,6 +4,7 @@ import pytest
 import torch
 import toy
 from conftest import FOLDER, ROW, ROW_T5, SMALL
+from rounding import TEXT, assert_near
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
 
 from tailprompt.components.resolve import run_of
@@ -64,7 +65,7 @@ def test_it_is_what_transformers_pools(pooled):
     model = made(pooled, tuner="frozen")
     inputs = {key: BATCH[key] for key in ("input_ids", "attention_mask", "token_type_ids")}
     theirs = BertForPreTraining.from_pretrained(pooled["path"]).eval().bert(**inputs).pooler_output
-    torch.testing.assert_close(model.features(BATCH), theirs, atol=1e-6, rtol=1e-5)
+    assert_near(model.features(BATCH), theirs, rounded=TEXT)
 
 
 def test_a_checkpoint_without_a_head_for_words_serves_all_that_reads_none(pooled, headless):
@@ -138,7 +139,7 @@ def test_a_text_behind_a_soft_prompt_is_embedded_once_or_twice(embedded):
     for layer in body.encoder.layer:
         hidden = layer(hidden, mask)
     states = hidden[:, 4:][seen.bool()]
-    torch.testing.assert_close(model.body(BATCH).states[seen.bool()], states, atol=1e-6, rtol=1e-5)
+    assert_near(model.body(BATCH).states[seen.bool()], states, rounded=TEXT)
 
 
 @pytest.mark.parametrize("body_dropout", [True, False])

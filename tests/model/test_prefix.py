@@ -11,6 +11,7 @@ import torch
 import toy
 import toy_images
 from conftest import ROW, ROW_T5, SHIPPED, SMALL
+from rounding import TEXT, assert_near
 from safetensors.torch import load_file, save_file
 from transformers import DynamicCache
 
@@ -123,7 +124,7 @@ def test_it_is_what_the_route_through_the_cache_gives(row):
     ).last_hidden_state
     there = BATCH["attention_mask"].bool()
     assert (ours - zeroed(model, positions="kept").body(BATCH).states)[there].abs().max() > 0.1
-    torch.testing.assert_close(ours[there], theirs[there], atol=1e-5, rtol=1e-5)
+    assert_near(ours[there], theirs[there], rounded=TEXT)
 
 
 def test_it_is_what_peft_makes_of_it(row, peft):
@@ -136,7 +137,7 @@ def test_it_is_what_peft_makes_of_it(row, peft):
     given = theirs(input_ids=BATCH["input_ids"], attention_mask=BATCH["attention_mask"]).last_hidden_state
     untyped = {**BATCH, "token_type_ids": torch.zeros_like(BATCH["token_type_ids"])}  # peft leaves them out
     there = BATCH["attention_mask"].bool()
-    torch.testing.assert_close(model.body(untyped).states[there], given[there], atol=1e-5, rtol=1e-5)
+    assert_near(model.body(untyped).states[there], given[there], rounded=TEXT)
 
 
 def test_a_prefix_of_no_length_is_the_plain_model(row):
@@ -156,7 +157,7 @@ def test_a_prefix_of_no_length_is_the_plain_t5_and_vit():
 def test_padding_does_not_matter(row):
     model = made(row, positions="shifted", layers="2-2")
     alone = {key: value[1:2, :5] if value.ndim > 1 else value[1:2] for key, value in BATCH.items()}
-    torch.testing.assert_close(model(alone), model(BATCH)[1:2], atol=1e-6, rtol=1e-5)
+    assert_near(model(alone), model(BATCH)[1:2], rounded=TEXT)
 
 
 def test_a_mask_that_is_added_hides_what_one_of_booleans_hides(row):
@@ -166,7 +167,7 @@ def test_a_mask_that_is_added_hides_what_one_of_booleans_hides(row):
     body = partial(model.body.pretrained, **inputs, prefix=model.body.prefix(3))
     there = BATCH["attention_mask"].bool()
     seen, hidden = (body(attention_mask=mask)[0][there] for mask in (BATCH["attention_mask"], added))
-    torch.testing.assert_close(seen, hidden, atol=1e-6, rtol=1e-5)
+    assert_near(seen, hidden, rounded=TEXT)
 
 
 def test_positions_are_kept_unless_they_are_shifted(row):
@@ -271,7 +272,7 @@ def test_a_t5_adds_no_bias_to_a_prefix():
     seen = []
     attention.register_forward_hook(lambda module, given, output: seen.append(output[0]))
     model.body(BATCH)
-    torch.testing.assert_close(seen[0], attention.o(mixed.flatten(2)), atol=1e-4, rtol=1e-5)
+    assert_near(seen[0], attention.o(mixed.flatten(2)), rounded=TEXT)
 
 
 def test_a_vit_attends_to_keys_and_values_as_they_are():
@@ -287,4 +288,4 @@ def test_a_vit_attends_to_keys_and_values_as_they_are():
     after = x + layer.ls1(layer.attn.proj(mixed.transpose(1, 2).flatten(2)))
     after = after + layer.ls2(layer.mlp(layer.norm2(after)))
     ours = block(layer, x, prefix=(keys, values))
-    torch.testing.assert_close(ours, after, atol=1e-5, rtol=1e-5)
+    assert_near(ours, after, rounded=TEXT)

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+from rounding import T5, assert_near
 from safetensors.torch import load_file
 from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, T5ForConditionalGeneration
@@ -78,7 +79,7 @@ def test_an_example_scores_alike_alone_and_padded_in_a_batch(backbone):
     model.eval()
     together = model(examples.batch(torch.arange(3))[0])
     alone = torch.cat([model(examples.batch(torch.tensor([i]))[0]) for i in range(3)])
-    torch.testing.assert_close(together, alone, atol=2e-5, rtol=1e-5)
+    assert_near(together, alone, rounded=T5)
 
 
 def test_t5_scores_are_those_of_its_own_generation_head():
@@ -91,7 +92,7 @@ def test_t5_scores_are_those_of_its_own_generation_head():
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=start
     ).logits
     words = [ids[0] for ids in answers(backbones.load(row))]
-    torch.testing.assert_close(model.eval()(inputs), logits[:, -1, words], atol=1e-5, rtol=1e-5)
+    assert_near(model.eval()(inputs), logits[:, -1, words], rounded=T5)
 
 
 def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
@@ -102,9 +103,7 @@ def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
     position = inputs["position"]
     logits = own(inputs["input_ids"], inputs["attention_mask"]).logits[torch.arange(3), position]
     words = [ids[0] for ids in answers(backbone)]
-    torch.testing.assert_close(
-        model.train()(inputs).log_softmax(-1)[:, :2], logits.log_softmax(-1)[:, words], atol=1e-4, rtol=1e-4
-    )
+    assert_near(model.train()(inputs).log_softmax(-1)[:, :2], logits.log_softmax(-1)[:, words], rounded=T5)
     winner = model.eval()(inputs).argmax(-1)
     assert torch.equal(winner == 2, ~torch.isin(logits.argmax(-1), torch.tensor(words)))
 
@@ -127,7 +126,7 @@ def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_ans
     model.eval().training = True  # without dropout
     model.head.training = True
     cost = objective(told(**released).training, torch.ones(3))
-    torch.testing.assert_close(cost(model(inputs), labels, 0, 0.0).mean(), wanted, atol=1e-5, rtol=1e-5)
+    assert_near(cost(model(inputs), labels, 0, 0.0).mean(), wanted, rounded=T5)
 
 
 def test_a_masked_language_model_has_no_sentinel_to_lose_by():
@@ -199,7 +198,7 @@ def test_scale_is_a_change_of_space_not_of_function(backbone):
         TextBody(backbone.body, prompts=prompt, scale=scale, rests=True).eval()(inputs).states
         for scale in (1.0, 100.0)
     ]
-    torch.testing.assert_close(*states, atol=1e-5, rtol=1e-5)
+    assert_near(*states, rounded=T5)
 
 
 def test_text_and_prompt_share_the_positions():
@@ -215,7 +214,7 @@ def test_a_run_starts_from_the_prompt_of_another_and_from_no_run_without(tmp_pat
     first = toy.run(tmp_path, "", **RUN)
     second = toy.run(tmp_path, "", seed=2, start=first, **{**RUN, "template": "hybrid"}, lr=1e-12)
     prompts = [load_file(run / "weights.safetensors")["body.prompts"] for run in (first, second)]
-    torch.testing.assert_close(*prompts, atol=1e-6, rtol=1e-6)
+    assert_near(*prompts, rounded=T5)
     with pytest.raises(
         BadInput, match="has no body.prompts; name the run of a method with tuner: soft_prompt in start"
     ):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,20 +88,33 @@ def test_the_kept_files_take_no_room_and_follow_the_latest_training(folder):
     assert (copy_of(folder / FINISHED, "curve.csv")).read_text() == "again curve.csv"
 
 
-def test_a_second_job_waits_for_the_first_and_says_for_whom(tmp_path, capsys):
+@pytest.fixture
+def waited(monkeypatch):
+    """It happens as soon as someone waits for a lock."""
+    event = threading.Event()
+
+    def sleep(_):
+        event.set()
+        time.sleep(0.01)
+
+    monkeypatch.setattr(locks, "time", SimpleNamespace(sleep=sleep))
+    return event
+
+
+def test_a_second_job_waits_for_the_first_and_says_for_whom(tmp_path, waited, capsys):
     order, inside = [], threading.Event()
 
     def first():
         with held(tmp_path):
             inside.set()
-            time.sleep(0.3)
+            assert waited.wait(60)
             order.append("first")
 
     thread = threading.Thread(target=first)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     assert holder(tmp_path) == {"host": platform.node(), "pid": os.getpid(), "job": None}
-    with held(tmp_path, pause=0.01):
+    with held(tmp_path):
         order.append("second")
     thread.join()
     assert order == ["first", "second"] and holder(tmp_path) is None
@@ -131,20 +145,20 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
         assert holder(tmp_path)["pid"] == os.getpid()
 
 
-def test_a_folder_that_is_removed_while_someone_waits_has_one_holder(tmp_path):
+def test_a_folder_that_is_removed_while_someone_waits_has_one_holder(tmp_path, waited):
     folder, inside, done = tmp_path / "run", threading.Event(), threading.Event()
 
     def second():
-        with held(folder, pause=0.01):
+        with held(folder):
             inside.set()
-            done.wait(10)
+            done.wait(60)
 
     with held(folder):
         thread = threading.Thread(target=second)
         thread.start()
-        time.sleep(0.1)
+        assert waited.wait(60)
         shutil.rmtree(folder)
-        assert inside.wait(10) and holder(folder)
+        assert inside.wait(60) and holder(folder)
     done.set()
     thread.join()
 

@@ -56,7 +56,7 @@ def spans(tokens, rate=0.15, span=3.0, seed=0):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(8, 80), st.floats(0.05, 0.5), st.integers(1, 5), st.integers(0, 999))
 def test_inputs_with_their_targets_in_place_of_the_sentinels_are_the_row(length, rate, span, seed):
     tokens = rows(3, length, seed)

@@ -39,7 +39,7 @@ def test_scores_are_cleanlabs(adjust):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.floats(0.01, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_class_is_advised_to_lose_half_of_its_rows(seed, rare, share):
     random = np.random.default_rng(seed)
     labels = np.repeat([0, 1, 2], [100, rare, 1])

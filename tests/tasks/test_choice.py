@@ -15,7 +15,7 @@ from tailprompt.tasks.task import Given, examples, of_group, once, one_by_one, s
 LETTERS = list("ABCD")
 REPORT = {"classes": LETTERS}
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30)
-draws = settings(max_examples=40, deadline=None, derandomize=True)
+draws = settings(max_examples=40)
 
 
 def added(task, found):

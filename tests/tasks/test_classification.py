@@ -42,7 +42,7 @@ def logits(predicted, columns):
 
 
 @given(pairs, st.sets(st.integers(0, CLASSES - 1), min_size=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_scores_are_scikit_learns(examples, group):
     gold, predicted = split(examples)
     found = by_name(gold, predicted, {"some": sorted(group)})
@@ -96,7 +96,7 @@ def test_the_best_step_is_the_same_also_among_ties():
 
 
 @given(pairs, st.integers(0, CLASSES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_head_and_tail_add_up_where_every_predicted_class_is_in_gold(examples, cut):
     gold, predicted = split(examples)
     predicted = np.where(np.isin(predicted, gold), predicted, gold)

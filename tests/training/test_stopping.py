@@ -42,13 +42,11 @@ def test_a_signal_saves_after_the_current_step_says_where_and_nothing_of_the_run
     tmp_path, monkeypatch, capsys, undisturbed, number, at
 ):
     monkeypatch.setattr(stopping, "SAVE_SECONDS", 1e9)
-    state, before = tmp_path / "state.pt", signal.signal(number, signal.default_int_handler)
-    try:
-        with pytest.raises(Stopped) as end:
-            run(model(), loss=sent(number, at=at), state=state)
-        assert signal.getsignal(number) is signal.default_int_handler
-    finally:
-        signal.signal(number, before)
+    state = tmp_path / "state.pt"
+    signal.signal(number, signal.default_int_handler)
+    with pytest.raises(Stopped) as end:
+        run(model(), loss=sent(number, at=at), state=state)
+    assert signal.getsignal(number) is signal.default_int_handler
     assert end.value.code == 128 + number
     assert end.value.text == (
         f"stopped by {number.name} after step {at + 1} of 32; {state} holds all of them, and the same "
@@ -72,15 +70,14 @@ def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path, undisturbed):
-    before, net = signal.signal(signal.SIGHUP, signal.SIG_IGN), model()
-    try:
-        run(net, loss=sent(signal.SIGHUP, at=4), state=tmp_path / "state.pt")
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    net = model()
+    run(net, loss=sent(signal.SIGHUP, at=4), state=tmp_path / "state.pt")
     assert torch.equal(weights(net), undisturbed[2])
 
 
 def test_what_diverged_is_not_saved_for_a_signal(tmp_path):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     broken = sent(signal.SIGTERM, at=1)
     with pytest.raises(BadInput, match="stopped at step 1: the loss is inf"):
         run(model(), loss=lambda *each: broken(*each) / 0, state=tmp_path / "state.pt")
@@ -126,24 +123,18 @@ def test_nothing_in_the_log_of_a_run_breaks_a_line(capfd):
     ids=["python", "torch", "card"],
 )
 def test_too_little_memory_is_one_sentence(capsys, error, says):
-    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as end:
         stage(lambda: (_ for _ in ()).throw(error))
-    signal.signal(signal.SIGTERM, before)
     said = capsys.readouterr().err
     assert end.value.code == 2 and said.startswith(says) and said.count("\n") == 1
 
 
 def test_memory_that_the_system_does_not_give_is_a_sentence(capsys):
-    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit):
         stage(lambda: torch.empty(2**46))  # 256 TB
-    signal.signal(signal.SIGTERM, before)
     assert "error: this machine has too little memory (" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_keeps_its_traceback():
-    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(RuntimeError, match="a fault"):
         stage(lambda: (_ for _ in ()).throw(RuntimeError("a fault")))
-    signal.signal(signal.SIGTERM, before)
