@@ -62,6 +62,7 @@ def claims(results: Path, paper: str) -> str:
     header = (
         "claim",
         "section",
+        "effect",
         "printed",
         "ours",
         "95 % interval",
@@ -71,10 +72,16 @@ def claims(results: Path, paper: str) -> str:
         "fails on",
     )
     lines = [
-        [md_text(row.says), row.section, *effect(row), *(where(rows, row.id, kind) for kind in VERDICTS[:2])]
+        [
+            md_text(row.says),
+            row.section,
+            compared(row),
+            *effect(row),
+            *(where(rows, row.id, kind) for kind in VERDICTS[:2]),
+        ]
         for _, row in each.iterrows()
     ]
-    return table(header, lines, "llrrrrlll")
+    return table(header, lines, "lllrrrrlll")
 
 
 def asked(results: Path) -> str:
@@ -83,10 +90,20 @@ def asked(results: Path) -> str:
     for paper, names in ASKED.items():
         rows = judged(results, paper)
         rows = rows[rows.dataset == ALL].set_index("id")
-        lines += [[PAPERS[paper], md_text(rows.loc[name].says), *effect(rows.loc[name])] for name in names]
+        lines += [
+            [PAPERS[paper], md_text(rows.loc[name].says), compared(rows.loc[name]), *effect(rows.loc[name])]
+            for name in names
+        ]
     return table(
-        ("paper", "claim", "printed", "ours", "95 % interval", "p (Holm)", "verdict"), lines, "llrrrrl"
+        ("paper", "claim", "effect", "printed", "ours", "95 % interval", "p (Holm)", "verdict"),
+        lines,
+        "lllrrrrl",
     )
+
+
+def compared(row: pd.Series) -> str:
+    """Which row's score is taken from which other row's."""
+    return f"`{row.method}`\u2212`{row.than}`"
 
 
 def effect(row: pd.Series) -> list[str]:

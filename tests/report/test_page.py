@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import blocks
 import made_up
@@ -60,6 +61,18 @@ def test_one_seed_has_no_interval_and_says_so(tmp_path):
     block = spec(seeds=[1])
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     assert np.isnan(rows[1].lead[3]) and "one seed" in words.headline(rows, "f1/all", made_up_report())
+
+
+def test_the_best_on_dev_does_not_lead_where_another_is_better_on_test(tmp_path):
+    block = spec()
+    first, other, *_ = evidence.standing(results(tmp_path, block), block)[0]
+    ahead = replace(
+        other, scores={"f1/all": first.scores["f1/all"] + 12.4}, dev=7.5, lead=(12.4, -9.0, 33.8, 0.3)
+    )
+    said = words.headline([first, ahead], "f1/all", made_up_report())
+    assert " leads" not in said and f"is the best on dev ({first.dev:.1f})" in said
+    assert f"\u221212.4 points (95 % interval \u221233.8 to +9.0, p 0.300) against {other.title}" in said
+    assert "best test score (7.5 on dev)" in said
 
 
 def test_a_method_that_lacks_a_seed_is_not_ranked(tmp_path):
@@ -186,7 +199,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
-    assert "1,000 training rows of at most 48 tokens: 250 steps" in words.trained(fitted)
+    assert "1,000 training rows: 250 steps" in words.trained(fitted)
 
 
 def test_the_length_of_training_is_read_from_the_runs(tmp_path):

@@ -31,7 +31,11 @@ def headline(rows: list[Row], score: str, report: dict) -> str:
         "the test set is too small for a verdict" if evidence.too_small(report) else "no method wins clearly"
     )
     nearest = max(rows[1:], key=lambda row: row.lead[0])
-    return f"{first.title} leads, but {why}: {said}, {lead(nearest)} against {nearest.title}, the nearest."
+    beside = f"{said}, {lead(nearest)} against {nearest.title}"
+    if nearest.scores[score] > first.scores[score]:
+        ahead = f"which has the best test score ({number(nearest.dev)} on dev)"
+        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}: {beside}, {ahead}."
+    return f"{first.title} leads, but {why}: {beside}, the nearest."
 
 
 def lead(row: Row) -> str:
@@ -63,11 +67,12 @@ def advice(rows: list[Row], report: dict) -> list[str]:
     near = [row for row in rows[1:] if not row.worse]
     if not near:
         return ["All other methods are clearly worse.", *hardly(rows)]
-    cheap = min(near, key=lambda row: row.seconds)
     words = f"Not clearly worse: {listed(near)}. More seeds or test rows would tell them apart."
+    cheap = min(near, key=lambda row: (-row.lead[0] if row.lead[0] == row.lead[0] else 0, row.seconds))
     if cheap.seconds < rows[0].seconds:
         words += (
-            f" Of these {cheap.title} is cheapest: {time(cheap.seconds)} a run, not {time(rows[0].seconds)}."
+            f" The best of these on test, {cheap.title}, is cheaper: {time(cheap.seconds)} a run, not "
+            f"{time(rows[0].seconds)}."
         )
     return [words, *hardly(rows)]
 
@@ -96,11 +101,11 @@ def trained(rows: list[Row]) -> str:
     if not by_steps:
         return f"Trained on {seen}, by heads that are fitted without steps."
     tokens = sorted({each.tokens for each in by_steps if each.tokens})
-    of_each = f" of at most {' or '.join(map(str, tokens))} tokens" if tokens else ""
+    read = f", which read at most {' or '.join(map(str, tokens))} tokens of a text" if tokens else ""
     steps = sorted({round(each.steps) for each in by_steps})
     epochs = sorted({number(each.epochs) for each in by_steps})
     long = f"{span(steps)} steps ({span(epochs)} epochs)"
-    return f"Trained on {seen}{of_each}: {long} of the methods that learn by steps."
+    return f"Trained on {seen}: {long} of the methods that learn by steps{read}."
 
 
 def span(values: list) -> str:

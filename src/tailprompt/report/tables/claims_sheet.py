@@ -8,7 +8,11 @@ from tailprompt.report.sheet import Block, Cell, Sheet, chance, greek, number
 
 ALL = "all"
 FEW_SEEDS = 5
-READING = "An effect is the mean over data sets and seeds, for the first method named."
+READING = (
+    "An effect is the mean over data sets and seeds of one method's score minus another's. It is positive "
+    "where the method that the claim calls better is ahead; where the claim calls two alike, or one little "
+    "better, it is positive where the facts would speak against that."
+)
 MEANING = {
     "doublings": "Doublings: log2 of the ratio of SDs over seeds.",
     "exponent": "Exponent: by how much the slope of log norm on log count is nearer to zero.",
