@@ -68,10 +68,10 @@ def advice(rows: list[Row], report: dict) -> list[str]:
     if not near:
         return ["All other methods are clearly worse.", *hardly(rows)]
     words = f"Not clearly worse: {listed(near)}. More seeds or test rows would tell them apart."
-    cheap = min(near, key=lambda row: (-row.lead[0] if row.lead[0] == row.lead[0] else 0, row.seconds))
-    if cheap.seconds < rows[0].seconds:
+    best = max(near, key=lambda row: row.lead[0])
+    if best.seconds < rows[0].seconds:
         words += (
-            f" The best of these on test, {cheap.title}, is cheaper: {time(cheap.seconds)} a run, not "
+            f" The best of these on test, {best.title}, is cheaper: {time(best.seconds)} a run, not "
             f"{time(rows[0].seconds)}."
         )
     return [words, *hardly(rows)]
