@@ -19,6 +19,7 @@ from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_norms, check_scores
+from tailprompt.plan.told_jobs import mend
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
@@ -39,6 +40,9 @@ SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 TRAINS = config.get("train", True)  # else tables and figures are made of what is here
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
+
+if workflow.dag_settings and workflow.dag_settings.target_jobs:  # this is one of the jobs on a cluster
+    mend(workflow.dag_settings.target_jobs, sys.argv)
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None

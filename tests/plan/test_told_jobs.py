@@ -1,0 +1,27 @@
+"""Which job Snakemake tells a process on a cluster to do."""
+
+import pytest
+from snakemake.target_jobs import parse_target_jobs_cli_args
+from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
+
+from tailprompt.plan.told_jobs import mend
+
+TEXTS, CUT = "glee/bert/sections/cls-tanh/1", "glee/bert/sections@train=1000,dev=300,test=9/prompt/775"
+TWICE = "a/b/d@train=10,dev=2/m@dev=1,scale=2,head.scale=3/0"  # a change is called as a wildcard is
+NAMES = {"name": [TEXTS], "cut": [CUT], "same key twice": [TWICE], "群组": ["a/b/中文@k=1,j=-2.5e+3/m/1"]}
+NAMES |= {"a group of jobs": [CUT, TEXTS, TWICE]}
+
+
+@pytest.mark.parametrize("points", NAMES.values(), ids=NAMES)
+def test_a_job_on_a_cluster_is_the_one_that_was_submitted(points):
+    submitted = [TargetSpec("train", {"scale": "demo", "point": point}) for point in points]
+    entries = encode_target_jobs_cli_args(submitted)
+    jobs = parse_target_jobs_cli_args(entries)
+    mend(jobs, ["snakemake", "--snakefile", "Snakefile", "--target-jobs", *entries, "--allowed-rules", "train"])
+    assert jobs == submitted
+
+
+def test_jobs_that_no_command_line_names_stay_as_they_are():
+    jobs = [TargetSpec("train", {"point": TEXTS})]
+    mend(jobs, ["pytest"])
+    assert jobs == [TargetSpec("train", {"point": TEXTS})]
