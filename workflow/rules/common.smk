@@ -12,6 +12,7 @@ from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
 from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
+from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -19,7 +20,6 @@ from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_norms, check_scores
-from tailprompt.plan.told_jobs import mend
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
 with refused_as(SystemExit):
@@ -41,8 +41,9 @@ TRAINS = config.get("train", True)  # else tables and figures are made of what i
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
 
+mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 if workflow.dag_settings and workflow.dag_settings.target_jobs:  # this is one of the jobs on a cluster
-    mend(workflow.dag_settings.target_jobs, sys.argv)
+    mend_jobs(workflow.dag_settings.target_jobs, sys.argv)
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None

@@ -1,10 +1,13 @@
-"""Which job Snakemake tells a process on a cluster to do."""
+"""What Snakemake tells a job on a cluster, and what SLURM says of it, are read as they were meant."""
+
+import asyncio
+from types import SimpleNamespace
 
 import pytest
 from snakemake.target_jobs import parse_target_jobs_cli_args
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from tailprompt.plan.told_jobs import mend
+from tailprompt.plan.cluster import mend_jobs, mend_states
 
 TEXTS, CUT = "glee/bert/sections/cls-tanh/1", "glee/bert/sections@train=1000,dev=300,test=9/prompt/775"
 TWICE = "a/b/d@train=10,dev=2/m@dev=1,scale=2,head.scale=3/0"  # a change is called as a wildcard is
@@ -17,11 +20,28 @@ def test_a_job_on_a_cluster_is_the_one_that_was_submitted(points):
     submitted = [TargetSpec("train", {"scale": "demo", "point": point}) for point in points]
     entries = encode_target_jobs_cli_args(submitted)
     jobs = parse_target_jobs_cli_args(entries)
-    mend(jobs, ["snakemake", "--snakefile", "Snakefile", "--target-jobs", *entries, "--allowed-rules", "train"])
+    mend_jobs(jobs, ["snakemake", "--snakefile", "Snakefile", "--target-jobs", *entries, "--allowed-rules", "train"])
     assert jobs == submitted
 
 
 def test_jobs_that_no_command_line_names_stay_as_they_are():
     jobs = [TargetSpec("train", {"point": TEXTS})]
-    mend(jobs, ["pytest"])
+    mend_jobs(jobs, ["pytest"])
     assert jobs == [TargetSpec("train", {"point": TEXTS})]
+
+
+def test_a_job_that_was_cancelled_is_known_as_that_and_other_states_stay():
+    said = {"1": "CANCELLED by 1000", "2": "RUNNING", "3": "NODE_FAIL", "4": ""}
+
+    async def query(command, logger):
+        return (said, 0.1) if command else (None, None)
+
+    plugin = SimpleNamespace(query_job_status=query)
+    mend_states(plugin)
+    states = asyncio.run(plugin.query_job_status("sacct", logger=None))
+    assert states == ({"1": "CANCELLED", "2": "RUNNING", "3": "NODE_FAIL"}, 0.1)
+    assert asyncio.run(plugin.query_job_status("", None)) == (None, None)
+
+
+def test_without_the_plugin_there_is_nothing_to_mend():
+    mend_states(None)

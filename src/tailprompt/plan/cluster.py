@@ -1,0 +1,53 @@
+"""Two faults of Snakemake on clusters, mended from outside until they are mended there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
+from itertools import takewhile
+from types import ModuleType
+
+OPTION = "--target-jobs"
+WILDCARD = re.compile(r'(\w+)=(?:"([^"]*)"|([^",]*))(?:,|$)')  # a value with a comma is in quotes
+
+
+def mend_jobs(jobs: Iterable, arguments: list[str]) -> None:
+    """Give the jobs of a process on a cluster (`TargetSpec`) the wildcards that its command line names.
+
+    Snakemake 9 quotes a value with a comma, as names of cuts have, when it submits the job, and splits it
+    all the same when the job begins (snakemake/snakemake#2366).
+    """
+    for job, wildcards in zip(jobs, named_jobs(arguments), strict=False):
+        job.wildcards_dict.clear()
+        job.wildcards_dict.update(wildcards)
+
+
+def named_jobs(arguments: list[str]) -> list[dict[str, str]]:
+    """The wildcards of each job in Snakemake's command line, in which it is `RULE:NAME=VALUE,NAME="A,B"`."""
+    after = arguments[arguments.index(OPTION) + 1 :] if OPTION in arguments else []
+    entries = takewhile(lambda each: not each.startswith("-"), after)
+    return [
+        {name: quoted or plain for name, quoted, plain in WILDCARD.findall(entry.partition(":")[2])}
+        for entry in entries
+    ]
+
+
+def mend_states(plugin: ModuleType | None) -> None:
+    """Let the plugin for SLURM, if it is installed, know a job that was cancelled.
+
+    sacct says `CANCELLED by 1000`, which version 2.8 takes for a running job, and it waits for ever.
+    """
+    if plugin:
+        plugin.query_job_status = in_a_word(plugin.query_job_status)
+
+
+def in_a_word(query: Callable[..., Awaitable[tuple]]) -> Callable[..., Awaitable[tuple]]:
+    """A query for the states of jobs, (job -> state, seconds), that gives the first word of each state."""
+
+    @wraps(query)
+    async def states(*arguments, **options):
+        found, seconds = await query(*arguments, **options)
+        return found and {job: state.split()[0] for job, state in found.items() if state.split()}, seconds
+
+    return states
