@@ -7,7 +7,7 @@ import pytest
 from snakemake.target_jobs import parse_target_jobs_cli_args
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from tailprompt.plan.cluster import mend_jobs, mend_states
+from tailprompt.plan.cluster import mend_states, rename
 
 TEXTS, CUT = "glee/bert/sections/cls-tanh/1", "glee/bert/sections@train=1000,dev=300,test=9/prompt/775"
 TWICE = "a/b/d@train=10,dev=2/m@dev=1,scale=2,head.scale=3/0"  # a change is called as a wildcard is
@@ -20,14 +20,10 @@ def test_a_job_on_a_cluster_is_the_one_that_was_submitted(points):
     submitted = [TargetSpec("train", {"scale": "demo", "point": point}) for point in points]
     entries = encode_target_jobs_cli_args(submitted)
     jobs = parse_target_jobs_cli_args(entries)
-    mend_jobs(jobs, ["snakemake", "--snakefile", "Snakefile", "--target-jobs", *entries, "--allowed-rules", "train"])
+    rename(
+        jobs, ["snakemake", "--snakefile", "Snakefile", "--target-jobs", *entries, "--allowed-rules", "train"]
+    )
     assert jobs == submitted
-
-
-def test_jobs_that_no_command_line_names_stay_as_they_are():
-    jobs = [TargetSpec("train", {"point": TEXTS})]
-    mend_jobs(jobs, ["pytest"])
-    assert jobs == [TargetSpec("train", {"point": TEXTS})]
 
 
 def test_a_job_that_was_cancelled_is_known_as_that_and_other_states_stay():

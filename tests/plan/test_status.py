@@ -21,7 +21,7 @@ from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import held
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
-from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
+from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
 
 DEMO = scale("demo")
 TRACEBACK = "Traceback (most recent call last):\n  File x\n    y"
@@ -98,13 +98,28 @@ def test_a_damaged_record_is_stale_and_not_a_crash(stood):
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert queued() == {}
-    squeue = tmp_path / "squeue"
-    squeue.write_text("#!/bin/sh\necho '17|PENDING|rule_train_wildcards_demo_a|b'\necho noise\n")
+    assert queued(tmp_path) == {}
+    squeue, there = tmp_path / "squeue", tmp_path.resolve()
+    rows = [
+        f"17|PENDING|None|{there}|rule_train_wildcards_demo_a|b",
+        f"18|RUNNING|None|{there.parent}|rule_train_wildcards_demo_c",  # of another copy of the project
+        f"19|PENDING|Priority|{there}|rule_train_wildcards_demo_d",
+        f"20|PENDING|PartitionConfig|{there}|rule_decode_wildcards_demo_e",
+        "noise",
+    ]
+    squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
     squeue.chmod(squeue.stat().st_mode | stat.S_IXUSR)
-    assert queued() == {"rule_train_wildcards_demo_a|b": "job 17, pending"}
+    assert queued(tmp_path) == {
+        "rule_train_wildcards_demo_a|b": "job 17, pending",
+        "rule_train_wildcards_demo_d": "job 19, pending (Priority)",
+        "rule_decode_wildcards_demo_e": f"job 20, pending (PartitionConfig: {NEVER['PartitionConfig']})",
+    }
+    text, _ = status(DEMO, tmp_path)
+    assert (
+        "queued, of other jobs:\n  rule_decode_wildcards_demo_e: job 20, pending (PartitionConfig: " in text
+    )
     squeue.write_text("#!/bin/sh\nexit 1\n")
-    assert queued() == {}
+    assert queued(tmp_path) == {}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import shlex
 from functools import cache, partial
 from pathlib import Path
 
+from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.cpus import CPUS
@@ -42,8 +43,7 @@ BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
 
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
-if workflow.dag_settings and workflow.dag_settings.target_jobs:  # this is one of the jobs on a cluster
-    mend_jobs(workflow.dag_settings.target_jobs, sys.argv)
+mend_jobs(DAG, sys.argv)
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None

@@ -12,20 +12,33 @@ OPTION = "--target-jobs"
 WILDCARD = re.compile(r'(\w+)=(?:"([^"]*)"|([^",]*))(?:,|$)')  # a value with a comma is in quotes
 
 
-def mend_jobs(jobs: Iterable, arguments: list[str]) -> None:
-    """Give the jobs of a process on a cluster (`TargetSpec`) the wildcards that its command line names.
+def mend_jobs(dag: type, arguments: list[str]) -> None:
+    """Let the process of a job on a cluster build its DAG for the job that its command line names.
 
     Snakemake 9 quotes a value with a comma, as names of cuts have, when it submits the job, and splits it
-    all the same when the job begins (snakemake/snakemake#2366).
+    all the same when the job begins (snakemake/snakemake#2366). dag: Snakemake's class.
     """
-    for job, wildcards in zip(jobs, named_jobs(arguments), strict=False):
+    begin = dag.init
+
+    @wraps(begin)
+    async def init(self, *others, **options):
+        rename(self.workflow.dag_settings.target_jobs, arguments)
+        return await begin(self, *others, **options)
+
+    if OPTION in arguments:
+        dag.init = init
+
+
+def rename(jobs: Iterable, arguments: list[str]) -> None:
+    """Give jobs (`TargetSpec`) the wildcards that the command line names."""
+    for job, wildcards in zip(jobs, named_jobs(arguments), strict=True):
         job.wildcards_dict.clear()
         job.wildcards_dict.update(wildcards)
 
 
 def named_jobs(arguments: list[str]) -> list[dict[str, str]]:
     """The wildcards of each job in Snakemake's command line, in which it is `RULE:NAME=VALUE,NAME="A,B"`."""
-    after = arguments[arguments.index(OPTION) + 1 :] if OPTION in arguments else []
+    after = arguments[arguments.index(OPTION) + 1 :]
     entries = takewhile(lambda each: not each.startswith("-"), after)
     return [
         {name: quoted or plain for name, quoted, plain in WILDCARD.findall(entry.partition(":")[2])}
