@@ -139,7 +139,9 @@ def test_a_job_on_a_cluster_may_be_of_a_name_with_commas(project):
     asked_of_it.parent.mkdir(parents=True)
     asked_of_it.write_text("{}")
     [job] = encode_target_jobs_cli_args([TargetSpec("train", {"scale": "tiny", "point": point})])
-    done = snakemake(project, "-n", "--target-jobs", job, "--allowed-rules", "train", "--mode", "remote", *TINY)
+    done = snakemake(
+        project, "-n", "--target-jobs", job, "--allowed-rules", "train", "--mode", "remote", *TINY
+    )
     assert done.returncode == 0, done.stdout
     assert list(wildcards(done.stdout)) == [("train", f"scale=tiny, point={point}")]
 
