@@ -173,6 +173,9 @@ def driver(project, log, *options):
         answer("scancel", *dict(SUBMITTED.findall(log.read_text())))
 
 
+AT_ONCE = ("--slurm-init-seconds-before-status-checks", "2", "--set-threads", "train=1")
+
+
 def begun(project, scale):
     """Whether both runs of a scale train."""
     logs = [*project.glob(f"results/{scale}/logs/train/**/775.log")]
@@ -180,8 +183,7 @@ def begun(project, scale):
 
 
 def test_a_cancelled_job_ends_the_wait_and_the_next_driver_goes_on_there(project):
-    pace = ("--slurm-init-seconds-before-status-checks", "2", "--retries", "0")
-    options = told("cancelled", *pace, epochs=10**7, patience=10**7)
+    options = told("cancelled", *AT_ONCE, "--retries", "0", epochs=10**7, patience=10**7)
     log = project / "cancelled.log"
     with driver(project, log, *options) as process:
         wait(lambda: begun(project, "cancelled"), seconds=240)
@@ -194,7 +196,7 @@ def test_a_cancelled_job_ends_the_wait_and_the_next_driver_goes_on_there(project
 
 def test_runs_whose_node_was_lost_are_submitted_again_and_end(project):
     log, trained = project / "lost.log", project / "trained_lost"
-    options = told("lost", "--slurm-init-seconds-before-status-checks", "2", epochs=300, patience=1000)
+    options = told("lost", *AT_ONCE, epochs=300, patience=1000)
     [node] = set(answer("sinfo", "-h", "-N", "-o", "%N"))
     counted = COUNTED.replace('"trained"', '"trained_lost"')
     with (
