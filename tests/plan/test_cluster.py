@@ -12,6 +12,7 @@ from tailprompt.plan.cluster import mend_states, rename
 TEXTS, CUT = "glee/bert/sections/cls-tanh/1", "glee/bert/sections@train=1000,dev=300,test=9/prompt/775"
 TWICE = "a/b/d@train=10,dev=2/m@dev=1,scale=2,head.scale=3/0"  # a change is called as a wildcard is
 NAMES = {"name": [TEXTS], "cut": [CUT], "same key twice": [TWICE], "群组": ["a/b/中文@k=1,j=-2.5e+3/m/1"]}
+NAMES |= {"a quote inside": ['5"']}  # as a workflow may have that takes this one as a module
 NAMES |= {"a group of jobs": [CUT, TEXTS, TWICE]}
 
 
@@ -41,3 +42,4 @@ def test_a_job_that_was_cancelled_is_known_as_that_and_other_states_stay():
 
 def test_without_the_plugin_there_is_nothing_to_mend():
     mend_states(None)
+    mend_states(SimpleNamespace())  # of a version that works in another way

@@ -8,8 +8,8 @@ from functools import wraps
 from itertools import takewhile
 from types import ModuleType
 
-OPTION = "--target-jobs"
-WILDCARD = re.compile(r'(\w+)=(?:"([^"]*)"|([^",]*))(?:,|$)')  # a value with a comma is in quotes
+OPTION, QUERY = "--target-jobs", "query_job_status"
+WILDCARD = re.compile(r'(\w+)=(?:"([^"]*)"|([^,]*))(?:,|$)')  # a value with a comma is in quotes
 
 
 def mend_jobs(dag: type, arguments: list[str]) -> None:
@@ -51,8 +51,8 @@ def mend_states(plugin: ModuleType | None) -> None:
 
     sacct says `CANCELLED by 1000`, which version 2.8 takes for a running job, and it waits for ever.
     """
-    if plugin:
-        plugin.query_job_status = in_a_word(plugin.query_job_status)
+    if hasattr(plugin, QUERY):
+        setattr(plugin, QUERY, in_a_word(getattr(plugin, QUERY)))
 
 
 def in_a_word(query: Callable[..., Awaitable[tuple]]) -> Callable[..., Awaitable[tuple]]:
