@@ -174,11 +174,11 @@ def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_p
 SBATCH = (
     "SLURM sbatch failed. The error message was 'sbatch: error: Memory specification can not be satisfied\n"
 )
-MORE = "sbatch refused to give it more (Memory specification can not be satisfied)"
+MORE = "sbatch refused its next attempt (Memory specification can not be satisfied)"
 TOO_LITTLE, SAVED = "too little memory", "stopped by SIGTERM after step 3"
 ATTEMPTS = {
     "more than a node has": ([(f"error: {TOO_LITTLE}", ""), (None, SBATCH)], f"{TOO_LITTLE}; {MORE}"),
-    "at once more than a node has": ([(None, SBATCH)], MORE.replace("to give it more", "it")),
+    "at once more than a node has": ([(None, SBATCH)], MORE.replace("its next attempt", "it")),
     "another reason": ([("error: one", ""), ("error: two", "")], "two"),
     "its own word": ([(SAVED, "SLURM status is: 'TIMEOUT'.")], SAVED),
 } | {

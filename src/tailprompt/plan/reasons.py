@@ -81,10 +81,10 @@ def why_ended(log: Path, told: str, before: str = "", others: Iterable[Path] = (
     """Why one attempt of a job failed.
 
     told: what Snakemake says of it, where a cluster ran it. before: why the attempt before it did, whose log
-    is gone when the next one, which asks for more, is refused. others: SLURM's log.
+    is gone when the next one is refused, as where it asks for more. others: SLURM's log.
     """
     if refused := REFUSED.search(told):
-        said = f"sbatch refused {'to give it more' if before else 'it'} ({refused[1]})"
+        said = f"sbatch refused {'its next attempt' if before else 'it'} ({refused[1]})"
         return f"{before}; {said}" if before else said
     state = ENDED_BY.search(told)
     said = reason(log) or (STATES.get(state[1]) if state else None)
