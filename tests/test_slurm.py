@@ -203,7 +203,8 @@ def test_runs_whose_node_was_lost_say_so_and_the_next_driver_goes_on_there(proje
         try:
             answer("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
             assert process.wait(timeout=240) == 1, log.read_text()
-            assert not answer("squeue", "-h", "--me"), "SLURM itself tries again what Snakemake gave up"
+            jobs = ",".join(dict(SUBMITTED.findall(log.read_text())))
+            assert not answer("squeue", "-h", "-j", jobs), "SLURM itself tries again what Snakemake gave up"
         finally:
             answer("scontrol", "update", f"nodename={node}", "state=resume")
     last = log.read_text().rstrip().splitlines()[-1]
