@@ -177,9 +177,10 @@ SBATCH = (
 MORE = "sbatch refused its next attempt (Memory specification can not be satisfied)"
 TOO_LITTLE, SAVED = "too little memory", "stopped by SIGTERM after step 3"
 ATTEMPTS = {
-    "more than a node has": ([(f"error: {TOO_LITTLE}", ""), (None, SBATCH)], f"{TOO_LITTLE}; {MORE}"),
-    "at once more than a node has": ([(None, SBATCH)], MORE.replace("its next attempt", "it")),
+    "more than a node has": ([(f"error: {TOO_LITTLE}", ""), *2 * [(None, SBATCH)]], f"{TOO_LITTLE}; {MORE}"),
+    "at once more than a node has": (3 * [(None, SBATCH)], MORE.replace("its next attempt", "it")),
     "another reason": ([("error: one", ""), ("error: two", "")], "two"),
+    "a log that stayed": ([(SAVED, ""), (SAVED, SBATCH)], f"{SAVED}; {MORE}"),
     "its own word": ([(SAVED, "SLURM status is: 'TIMEOUT'.")], SAVED),
 } | {
     state: ([("3 of 9 steps", f"SLURM-job '7' failed, SLURM status is: '{state}'. Reason: None.")], why)

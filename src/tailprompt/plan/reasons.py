@@ -85,7 +85,8 @@ def why_ended(log: Path, told: str, before: str = "", others: Iterable[Path] = (
     """
     if refused := REFUSED.search(told):
         said = f"sbatch refused {'its next attempt' if before else 'it'} ({refused[1]})"
-        return f"{before}; {said}" if before else said
+        again = before.endswith(f"({refused[1]})")
+        return before if again else f"{before}; {said}" if before else said
     state = ENDED_BY.search(told)
     said = reason(log) or (STATES.get(state[1]) if state else None)
     files = "".join(f"; see also {file}" for file in others if file.is_file())
@@ -97,7 +98,9 @@ def last_words(failed: Collection[tuple[Path, str]]) -> str:
     if not failed:
         return ""
     title = "1 job failed:" if len(failed) == 1 else f"{len(failed)} jobs failed:"
-    return "\n".join(["", title, *grouped((reason(log) or why, str(log)) for log, why in failed)])
+    # a log may be seen late on another machine's disk
+    reasons = ((why if "sbatch refused" in why else reason(log) or why, str(log)) for log, why in failed)
+    return "\n".join(["", title, *grouped(reasons)])
 
 
 def grouped(reasons: Iterable[tuple[str, str]]) -> list[str]:
