@@ -5,6 +5,7 @@ import shlex
 from functools import cache, partial
 from pathlib import Path
 
+from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.cpus import CPUS
@@ -12,6 +13,7 @@ from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
 from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
+from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -39,6 +41,9 @@ SCALE, DEVICE, SLOTS = config["scale"], config["device"], config.get("slots", 1)
 TRAINS = config.get("train", True)  # else tables and figures are made of what is here
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
+
+mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
+mend_jobs(DAG, sys.argv)
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
