@@ -37,7 +37,6 @@ Stages, as the workflow calls them:
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
-CONFIGFILE = "YAML file of the scale (default: config/paper.yaml); repeat the option to combine several"
 STAGES = (
     "decode",
     "annotate",

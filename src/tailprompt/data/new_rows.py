@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+from tailprompt.cpus import CPUS
 from tailprompt.data import checks, folders, usual_forms
 from tailprompt.data.columns import CHOICES, TEXT, are_texts, is_plain, listed, names_of, offered, strings
 from tailprompt.data.contents import NOTES, PLACE, WrongEncoding, kind_of, lines_in
@@ -229,7 +229,7 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
         array, side = Path(folder, "images.npy"), how["side"]
         check_space(array, len(images) * side**2 * 3)
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
-        done = filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
+        done = filled(pixels, list(images["file"]), how, CPUS, "decode")
         named_so = images.assign(id=places(images))
         absent = list(named_so["id"][[found is None for found in done]])
         wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ import pandas as pd
 
 from tailprompt.data import folders, pictures
 from tailprompt.errors import BadInput, few
+from tailprompt.files import room
 from tailprompt.progress import shown
 
 TOGETHER = 4096  # images queued for the threads at a time
@@ -21,11 +21,9 @@ TOGETHER = 4096  # images queued for the threads at a time
 
 def check_space(out: Path, size: int) -> None:
     """Raise BadInput if `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
-    folder = next(path for path in out.absolute().parents if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if size > free:
+    if size > (free := room(out)):
         raise BadInput(
-            f"{out}: its images take {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB left; "
+            f"{out}: its images take {size / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB left; "
             "make room, or keep fewer pixels (side)"
         )
 

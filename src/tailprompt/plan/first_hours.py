@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     by_method: dict[str, float] = {}
     for point in rest:
         by_method[point.method] = by_method.get(point.method, 0) + left[point]
-    at_once = max(1, min(CPUS, os.cpu_count() or 1)) if cpu else 1
+    at_once = CPUS if cpu else 1
     each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
     total = sum(by_method.values()) / at_once / 60
     return [

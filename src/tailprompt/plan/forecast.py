@@ -211,15 +211,13 @@ def gpus(config: dict, backbones: list[str]) -> list[str]:
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:
     """The files of a data set that will be downloaded."""
+    if config.get("data_dir"):
+        return []
     files = config["datasets"][name].get("files", {}).values()
     remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
     raw = root / "results/raw" / name
-    here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
-    return (
-        []
-        if config.get("data_dir")
-        else [entry for entry, have in zip(remote, here, strict=True) if not have]
-    )
+    names = [entry.get("name") or entry["url"].rpartition("/")[2] for entry in remote]
+    return [entry for entry, name in zip(remote, names, strict=True) if not (raw / name).is_file()]
 
 
 def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, float]) -> list[str]:
