@@ -46,11 +46,6 @@ class Features:
         """Nothing: all vectors are of one size."""
         return 0
 
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """The vectors of these examples and their labels."""
-        there = indices.to(self.labels.device, non_blocking=True)
-        return self.made(*self.staged(indices, there), width=0)
-
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these examples. there: the same indices on the device."""
         return (there,)

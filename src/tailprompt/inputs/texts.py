@@ -63,11 +63,6 @@ class Examples:
         """The length of the longest of these examples."""
         return int(self.lengths[indices].max())
 
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs of these examples, padded to the longest, and their labels."""
-        there = indices.to(self.labels.device)
-        return self.made(*self.staged(indices, there), width=self.width(indices))
-
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these examples. there: the same indices on the device."""
         return (there,)
