@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from tailprompt.cpus import CPUS
 from tailprompt.errors import BadInput, known, stage
+from tailprompt.machine.cpus import CPUS
 
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 

@@ -17,7 +17,6 @@ import numpy as np
 from tqdm import tqdm
 
 from tailprompt import files
-from tailprompt.cpus import threads
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
@@ -27,6 +26,7 @@ from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.places import image_root
 from tailprompt.errors import BadInput, named, stage
+from tailprompt.machine.cpus import threads
 from tailprompt.plan.digests import check_files
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from tailprompt.cpus import CPUS
 from tailprompt.data import checks, folders, usual_forms
 from tailprompt.data.columns import CHOICES, TEXT, are_texts, is_plain, listed, names_of, offered, strings
 from tailprompt.data.contents import NOTES, PLACE, WrongEncoding, kind_of, lines_in
@@ -23,6 +22,7 @@ from tailprompt.data.preflight import places
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
+from tailprompt.machine.cpus import CPUS
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
 NONE: Columns = {}

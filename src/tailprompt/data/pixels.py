@@ -14,7 +14,7 @@ import pandas as pd
 from tailprompt.data import folders, pictures
 from tailprompt.errors import BadInput, few
 from tailprompt.files import room
-from tailprompt.progress import shown
+from tailprompt.machine.progress import shown
 
 TOGETHER = 4096  # images queued for the threads at a time
 

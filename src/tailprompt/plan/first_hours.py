@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.cpus import CPUS
+from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import blocks
 from tailprompt.plan.forecast import finished_of, limited, seconds_left
 from tailprompt.plan.hours import START, by_rule, on_cpu

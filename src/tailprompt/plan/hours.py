@@ -8,10 +8,10 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
-from tailprompt.cpus import CPUS
 from tailprompt.data.columns import listed
 from tailprompt.files import read_json, reading
-from tailprompt.gpus import visible
+from tailprompt.machine.cpus import CPUS
+from tailprompt.machine.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
