@@ -72,9 +72,7 @@ def load(stated: dict) -> tuple:
 def main() -> None:
     """Take texts from the corpus, annotate them and write them."""
     parser = argparse.ArgumentParser(
-        prog="tailprompt annotate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt annotate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     sources.add_options(parser)
     parser.add_argument("--out", type=Path, required=True, help="the Parquet file to write")

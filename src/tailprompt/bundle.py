@@ -127,9 +127,7 @@ def root_of(scale: str) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="tailprompt bundle",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt bundle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("scale", metavar="SCALE", help="name of a scale, or its folder results/<scale>")
     parser.add_argument("file", metavar="FILE", type=Path, help=f"the bundle to write, as mini{ENDING}")

@@ -26,9 +26,7 @@ from tailprompt.tasks.registry import told
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="tailprompt prepare",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt prepare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     sources.add_options(parser)
     parser.add_argument("--listing", type=Path, help="for images: the .parquet file that stage decode wrote")

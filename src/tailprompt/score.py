@@ -97,10 +97,7 @@ def main() -> None:
         help="report of its data set: results/<scale>/data/<dataset>.json, beside the Parquet file",
     )
     parser.add_argument(
-        "--collect",
-        type=Path,
-        metavar="ROOT",
-        help="folder of a scale, results/<scale>, whose runs to score",
+        "--collect", type=Path, metavar="ROOT", help="folder of a scale, results/<scale>, whose runs to score"
     )
     chosen = parser.parse_args()
     if chosen.collect:

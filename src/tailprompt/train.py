@@ -39,14 +39,7 @@ from tailprompt.machine.progress import say
 from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
-from tailprompt.model.weights import (
-    file_of,
-    learns_whole,
-    load_trained,
-    need_not_hold,
-    tuned,
-    write_weights,
-)
+from tailprompt.model.weights import file_of, learns_whole, load_trained, need_not_hold, tuned, write_weights
 from tailprompt.plan.agreement import CHECKED, read_asked
 from tailprompt.plan.digests import check_read
 from tailprompt.plan.held import finished, held, keep
@@ -73,13 +66,7 @@ from tailprompt.training.selection import check_dev, chosen_threshold, dev_score
 
 
 def train(
-    root: Path,
-    point: Point,
-    asked: dict,
-    device: torch.device,
-    start: Path | None,
-    *,
-    capture: bool = True,
+    root: Path, point: Point, asked: dict, device: torch.device, start: Path | None, *, capture: bool = True
 ) -> None:
     """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats.
 

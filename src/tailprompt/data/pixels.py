@@ -36,10 +36,7 @@ def filled(
     A missing file gives None. PIL releases the GIL while it decodes, so threads run in parallel.
     """
     work, done = partial(place, pixels, contents, options), []
-    with (
-        ThreadPoolExecutor(threads) as pool,
-        shown(name, total=len(contents), unit="image") as show,
-    ):
+    with ThreadPoolExecutor(threads) as pool, shown(name, total=len(contents), unit="image") as show:
         for start in range(0, len(contents), TOGETHER):
             done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
             show(len(done))

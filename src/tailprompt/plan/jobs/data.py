@@ -14,38 +14,9 @@ from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
 
-DECODED = (
-    "name",
-    "loader",
-    "files",
-    "path",
-    "sha256",
-    "folder",
-    "root",
-    "side",
-    "fit",
-    "border",
-    "upright",
-    "bits",
-    "transparency",
-    "most_pixels",
-    "classes",
-    "trained_on",
-)
-ANNOTATED = (
-    "name",
-    "corpus",
-    "path",
-    "sha256",
-    "model",
-    "examples",
-    "scripts",
-    "unit",
-    "lengths",
-    "block",
-    "shares",
-    "split_seed",
-)
+DECODED = "name loader files path sha256 folder root side fit border upright bits transparency".split()
+DECODED += "most_pixels classes trained_on".split()
+ANNOTATED = "name corpus path sha256 model examples scripts unit lengths block shares split_seed".split()
 
 
 def verbalizer(config: dict, dataset: str) -> str | list:

@@ -30,14 +30,7 @@ LINES = [
     {"color": "#E69F00", "dashes": (5, 1), "marker": "v"},
     {"color": "#56B4E9", "dashes": (3, 1, 1, 1, 1, 1), "marker": "P"},
 ]
-HATCHES = (
-    "",
-    "/////",
-    ".....",
-    "xxxxx",
-    "-----",
-    "|||||",
-)  # of areas, because two of the colours look alike in grey
+HATCHES = ("", "/////", ".....", "xxxxx", "-----", "|||||")  # of areas, as two colours look alike in grey
 SETTINGS = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so it is the same everywhere
     "font.size": 7.5,
