@@ -26,10 +26,8 @@ from tailprompt.report.figures.score_by_shots import score_by_shots
 from tailprompt.report.figures.weight_norms import weight_norms
 from tailprompt.report.options import options
 
-FORMATS = {
-    "pdf": {"CreationDate": None, "ModDate": None},
-    "png": {"Software": None},
-}  # no dates and versions, so that the bytes are the same each time
+# no dates and versions, so that the bytes are the same each time
+FORMATS = {"pdf": {"CreationDate": None, "ModDate": None}, "png": {"Software": None}}
 DOTS = 200  # per inch
 ON_SCREEN = 1.6  # the width of a figure in a window, in that on paper
 
