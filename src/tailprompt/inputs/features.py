@@ -17,7 +17,7 @@ class Features:
     lengths: tokens of the examples that the vectors are of, so that batches are those of the examples.
     """
 
-    unit = "example"
+    unit, held = "example", True  # as of `texts.Examples`
     vectors: Float[Tensor, "examples width"] | Float[Tensor, "examples views width"]
     labels: Int[Tensor, " examples"]
     lengths: Int[Tensor, " examples"]
@@ -28,11 +28,6 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return True
 
     def numpy(self) -> Float[np.ndarray, "examples width"]:
         """The vectors for scikit-learn, the mean over views."""

@@ -22,6 +22,7 @@ class Examples:
     that an example may have, beyond which no batch is padded, as a backbone may have no position more.
     """
 
+    held = True  # whether batches are made of what the device holds
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
     starts: Int[Tensor, " ends"]
@@ -50,11 +51,6 @@ class Examples:
             if isinstance(value, Tensor) and key not in ("lengths", "sets")
         }
         return replace(self, **moved)
-
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return True
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """Nothing: token ids are in memory, so there is nothing to read ahead."""
