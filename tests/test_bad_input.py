@@ -22,7 +22,6 @@ from PIL import Image
 
 from tailprompt import backbones as fetching
 from tailprompt import decode, prepare, pretrain, train
-from tailprompt.cpus import CPUS
 from tailprompt.data import download as sources
 from tailprompt.data import listings
 from tailprompt.data import table as data
@@ -31,6 +30,7 @@ from tailprompt.errors import BadInput, stage
 from tailprompt.files import HOST, json_option, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
+from tailprompt.machine.cpus import CPUS
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from tailprompt.cpus import CPUS
 from tailprompt.errors import BadInput, known, stage
+from tailprompt.machine.cpus import CPUS
 
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
@@ -37,7 +37,6 @@ Stages, as the workflow calls them:
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
-CONFIGFILE = "YAML file of the scale (default: config/paper.yaml); repeat the option to combine several"
 STAGES = (
     "decode",
     "annotate",

@@ -17,7 +17,6 @@ import numpy as np
 from tqdm import tqdm
 
 from tailprompt import files
-from tailprompt.cpus import threads
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
@@ -25,7 +24,9 @@ from tailprompt.data import table as data
 from tailprompt.data.folders import others
 from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
+from tailprompt.data.places import image_root
 from tailprompt.errors import BadInput, named, stage
+from tailprompt.machine.cpus import threads
 from tailprompt.plan.digests import check_files
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
@@ -83,13 +84,6 @@ def check_bits(modes: Counter, name: str) -> None:
         )
 
 
-def root_of(row: dict, data_dir: Path | None) -> Path | None:
-    """The folder of a row's images: its `root`, else a folder below data_dir."""
-    if "root" in row:
-        return Path(row["root"])
-    return data_dir / row.get("folder", row["name"]) if data_dir else None
-
-
 def main() -> None:
     """Find or download the source files, decode the images, and print a summary."""
     parser = argparse.ArgumentParser(
@@ -115,7 +109,7 @@ def main() -> None:
     where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
     paths, digests = sources.found(row, **where) if needs else ({}, {})
     check_files(files.asked_of(options.dataset).get("files"), sources.own(paths, options.raw))
-    root = root_of(row, options.data_dir)
+    root = image_root(row, options.data_dir)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])
     print(

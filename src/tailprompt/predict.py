@@ -33,9 +33,9 @@ from tailprompt.data.readers import header
 from tailprompt.data.writers import WRITERS
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
-from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.inputs.written import counted
+from tailprompt.machine.gpus import DEVICE, free
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained

@@ -11,7 +11,7 @@ import yaml
 from tailprompt.data.looked import Looked, look
 from tailprompt.data.table import load as prepared
 from tailprompt.errors import BadInput
-from tailprompt.plan import first_hours, first_round
+from tailprompt.plan import first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
 from tailprompt.plan.rows import dataset_row
@@ -116,10 +116,10 @@ def test_only_what_is_left_is_counted(tmp_path, monkeypatch):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
     whole = load([tmp_path / "c.yaml"])
     slow = lambda _config, point, *_: 120.0 if point.method != "prompt" else None  # noqa: E731
-    monkeypatch.setattr(first_hours, "finished", slow)
+    monkeypatch.setattr(forecast, "finished", slow)
     said = first_hours.told(whole)
     assert said[0].startswith("6 runs of 36, the others are done, about")
-    monkeypatch.setattr(first_hours, "finished", lambda *_: 120.0)
+    monkeypatch.setattr(forecast, "finished", lambda *_: 120.0)
     assert first_hours.told(whole)[0] == "all 36 runs are done"
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from test_loop import evaluate, loss, model, run, weights
 
-from tailprompt import progress as shown
 from tailprompt.errors import BadInput, Stopped, stage
+from tailprompt.machine import progress as shown
 from tailprompt.training import loop, stopping
 from tailprompt.training.stopping import SIGNALS
 

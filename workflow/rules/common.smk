@@ -8,10 +8,10 @@ from pathlib import Path
 from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt.cpus import CPUS
-from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
+from tailprompt.machine.cpus import CPUS
+from tailprompt.machine.gpus import share, unshare, visible
 from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, typed
@@ -55,7 +55,7 @@ if GPUS and "gpu" not in workflow.global_resources:
 # A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
-# On this machine training jobs are forked from a process that has imported torch (tailprompt.preload).
+# On this machine training jobs are forked from a process that has imported torch (tailprompt.machine.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 # `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from tailprompt.data.preflight import places
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
+from tailprompt.machine.cpus import CPUS
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
 NONE: Columns = {}
@@ -229,7 +229,7 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
         array, side = Path(folder, "images.npy"), how["side"]
         check_space(array, len(images) * side**2 * 3)
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
-        done = filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
+        done = filled(pixels, list(images["file"]), how, CPUS, "decode")
         named_so = images.assign(id=places(images))
         absent = list(named_so["id"][[found is None for found in done]])
         wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []

@@ -138,14 +138,6 @@ def named_once(header: list[str], path: Path) -> None:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
 
 
-def separated_lines(
-    path: Path, encoding: str, separator: str, *, quotes: bool = True
-) -> list[tuple[int, list[str]]]:
-    """(line number, fields) of every line that is not blank."""
-    lines = rows_of(decoded(path, encoding), path, form_of(separator, quotes=quotes))
-    return [(number, fields) for number, fields in lines if fields]
-
-
 def form_of(separator: str, *, quotes: bool, escape: str | None = None) -> dict:
     """How Python's csv module is told the form of a file."""
     quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE

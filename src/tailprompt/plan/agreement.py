@@ -32,7 +32,8 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or differing(record, wanted):
         return False
-    return same_rows(record, report_file(results, point.dataset)) and same_start(record, folder, wanted)
+    present = reported(report_file(results, point.dataset))
+    return trained_on(record, present) and same_start(record, folder, wanted)
 
 
 def complete(folder: Path) -> bool:
@@ -40,9 +41,9 @@ def complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in (CARRIED if brought(folder) else OUTPUTS))
 
 
-def same_rows(record: dict, report: Path) -> bool:
-    """Whether a run was trained on the data that a report is of; True without digests."""
-    trained, present = digests_of(record.get("data")), reported(report)
+def trained_on(record: dict, present: dict[str, str]) -> bool:
+    """Whether a run was trained on the data that have these digests; True where either has none."""
+    trained = digests_of(record.get("data"))
     return not (trained and present) or same_data(trained, present)
 
 
@@ -173,7 +174,7 @@ def read_words(file: Path) -> list[list[str]]:
 
 
 def check(folder: Path, record: dict) -> None:
-    """Raise BadInput if a run is not the one that is asked for, or its data have changed since training.
+    """Raise BadInput if a run is not the one that is asked for, is damaged, or its data have changed since.
 
     folder: of the run. record: its run.json. Results that were copied here without their data, or without
     the file that asks for them, are not compared.
@@ -198,6 +199,7 @@ def check(folder: Path, record: dict) -> None:
             f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; run snakemake "
             f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
         )
+    check_intact(folder, record)
 
 
 def outdated(folder: Path) -> int:
@@ -210,8 +212,7 @@ def outdated(folder: Path) -> int:
 
 def of_data(record: dict, folder: Path) -> bool:
     """Whether a run was trained on the present data; True if its digests or the data are missing."""
-    trained, present = digests_of(record.get("data")), data_digests(data_of(folder))
-    return not (trained and present) or same_data(trained, present)
+    return trained_on(record, data_digests(data_of(folder)))
 
 
 def data_of(folder: Path) -> Path:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.cpus import CPUS
-from tailprompt.plan import blocks, standing
-from tailprompt.plan.forecast import finished, limited, seconds_left
+from tailprompt.machine.cpus import CPUS
+from tailprompt.plan import blocks
+from tailprompt.plan.forecast import finished_of, limited, seconds_left
 from tailprompt.plan.hours import START, by_rule, on_cpu
 from tailprompt.plan.points import Point, parse
 
 
 def told(scale: dict, root: Path = Path(".")) -> list[str]:
     """How long what is left of the round takes on this machine, by method, and what it leaves out."""
-    points, cpu, here = blocks.all_points(scale), on_cpu(scale), standing.present(scale, root)
-    took = {point: finished(scale, point, here, root) for point in points}
-    done = {point: seconds for point, seconds in took.items() if seconds is not None}
+    points, cpu = blocks.all_points(scale), on_cpu(scale)
+    done = finished_of(scale, points, root)
     rest = [point for point in points if point not in done]
     if not rest:
         return [f"all {len(points)} runs are done", *limited(scale)]
@@ -27,7 +25,7 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     by_method: dict[str, float] = {}
     for point in rest:
         by_method[point.method] = by_method.get(point.method, 0) + left[point]
-    at_once = max(1, min(CPUS, os.cpu_count() or 1)) if cpu else 1
+    at_once = CPUS if cpu else 1
     each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
     total = sum(by_method.values()) / at_once / 60
     return [

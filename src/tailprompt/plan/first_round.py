@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from tailprompt.cpus import CPUS
 from tailprompt.data.looked import Looked
 from tailprompt.data.splits import floors
 from tailprompt.errors import BadInput, known
 from tailprompt.files import whole
+from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import blocks, config
 from tailprompt.plan.schemas import read
 from tailprompt.plan.settings import settings

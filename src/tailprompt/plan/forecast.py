@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from tailprompt.data.places import file_name
+from tailprompt.data.places import image_root, places
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
@@ -22,9 +22,7 @@ from tailprompt.plan.settings import settings
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
-    here = standing.present(config, root)
-    took = {point: finished(config, point, here, root) for point in points}
-    done = {point: seconds for point, seconds in took.items() if seconds is not None}
+    done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     left = seconds_left(config, rest, done, root, cpu=cpu)
     elsewhere = (
@@ -55,6 +53,13 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
 def count(number: int, thing: str) -> str:
     """A number with its noun."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def finished_of(config: dict, points: list[Point], root: Path) -> dict[Point, float]:
+    """The seconds of those of the runs that are finished."""
+    here = standing.present(config, root)
+    took = {point: finished(config, point, here, root) for point in points}
+    return {point: seconds for point, seconds in took.items() if seconds is not None}
 
 
 def finished(config: dict, point: Point, here: standing.Present, root: Path) -> float | None:
@@ -176,17 +181,15 @@ def absent(config: dict, datasets: list[str], root: Path) -> list[str]:
     """The files and folders that data_dir lacks, of data sets that are not prepared."""
     if not config.get("data_dir"):
         return []
-    results, lacking = root / "results" / config["scale"], []
+    results, here, lacking = root / "results" / config["scale"], root / config["data_dir"], []
     names = [parse(name)[0] for name in datasets if not report_file(results, name).is_file()]
     for name in dict.fromkeys(names):
         row = {"name": name, **config["datasets"][name]}
-        below = row.get("folder", name)
-        place = root / config["data_dir"] / below
-        files = [file_name(each) for each in row.get("files", {}).values() if outside(each)]
-        gone = [file for file in files if not any((place / f"{file}{end}").is_file() for end in ("", ".xz"))]
-        lacking += [f"{below}/{file}" for file in gone]
-        if below_data_dir(row) and not place.is_dir():
-            lacking.append(f"{below}/")
+        files = [places(row, each, here) for each in row.get("files", {}).values() if outside(each)]
+        gone = [paths[0] for paths in files if not any(path.is_file() for path in paths)]
+        lacking += [str(path.relative_to(here)) for path in gone]
+        if below_data_dir(row) and not (folder := image_root(row, here)).is_dir():
+            lacking.append(f"{folder.relative_to(here)}/")
     return [f"not in data_dir {config['data_dir']}: {', '.join(lacking)}"] if lacking else []
 
 
@@ -211,15 +214,13 @@ def gpus(config: dict, backbones: list[str]) -> list[str]:
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:
     """The files of a data set that will be downloaded."""
+    if config.get("data_dir"):
+        return []
     files = config["datasets"][name].get("files", {}).values()
     remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
     raw = root / "results/raw" / name
-    here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
-    return (
-        []
-        if config.get("data_dir")
-        else [entry for entry, have in zip(remote, here, strict=True) if not have]
-    )
+    names = [entry.get("name") or entry["url"].rpartition("/")[2] for entry in remote]
+    return [entry for entry, name in zip(remote, names, strict=True) if not (raw / name).is_file()]
 
 
 def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, float]) -> list[str]:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TextIO
 
 from tailprompt.files import beside, sha256, write_json, writing
+from tailprompt.machine.progress import say
 from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, of_data, tolerant
-from tailprompt.progress import say
 
 LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # of a file system without them

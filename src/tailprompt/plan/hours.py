@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tailprompt.data.columns import listed
 from tailprompt.files import read_json, reading
-from tailprompt.gpus import visible
+from tailprompt.machine.cpus import CPUS
+from tailprompt.machine.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
@@ -49,7 +50,7 @@ def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
         tokens = patches(backbone, shape_of(config, backbone, root))
     else:
         tokens = text_length(row, asks.get("max_length", 128), root)
-    speed = THREAD * min(config["threads"], os.cpu_count() or 1) if cpu else GPU
+    speed = THREAD * min(config["threads"], CPUS) if cpu else GPU
     return START + 6 * parameters(backbone, root) * rows * tokens * asks.get("epochs", 0) / speed
 
 

@@ -22,7 +22,7 @@ from torch.optim import Optimizer
 
 from tailprompt.errors import BadInput
 from tailprompt.files import check_room
-from tailprompt.progress import say, shown
+from tailprompt.machine.progress import say, shown
 from tailprompt.training.finite import mean
 from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
