@@ -5,7 +5,7 @@ data set the runs with the most training rows judge.
 Rows of dev and test are judged, which no run trained on. Methods count alike, however many runs each has;
 those that get less than half as many rows right as the best are left out. Rows whose text stands elsewhere
 with another label are listed too, those of train among them. Nothing is changed: the list is a CSV for
-people, the first of each class before the second of any.
+people, the first of each class before the second of any, with the file and line that a row stands at.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from pyarrow import parquet
 
+from tailprompt.data.origins import origins
 from tailprompt.errors import BadInput, known, stage
 from tailprompt.files import read_json, read_parquet, whole
 from tailprompt.plan import agreement
@@ -27,7 +28,7 @@ from tailprompt.tasks.classification import CLASSIFICATION, softmax
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
 
-COLUMNS = ["id", "split", "label", "suggested", "advice", "margin", "label_probability"]
+COLUMNS = ["id", "file", "line", "split", "label", "suggested", "advice", "margin", "label_probability"]
 COLUMNS += ["suggested_probability", "rank", "class_rows", "reasons", "text"]
 
 
@@ -50,10 +51,11 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
     table = read_parquet(data, "id", "split", "label", *texts)
     listed = with_reasons(doubts.doubtful(by_method, rows.label.to_numpy(), share=share), rows, table, report)
+    listed, unknown = with_places(listed, report)
     out = out or results_of(folders[0]) / "audit" / f"{report['dataset']}.csv"
     with whole(out) as temporary:
         listed.to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
-    return listed, out, about
+    return listed, out, about + unknown
 
 
 def runs(places: list[Path]) -> list[Path]:
@@ -130,7 +132,23 @@ def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, 
     texts = dict(zip(table.id, table["text"] if "text" in table else table.id, strict=True))
     names = {key: [classes[int(c)] for c in both[key]] for key in ("label", "suggested")}
     whole_numbers = {key: both[key].astype("Int64") for key in ("rank", "class_rows")}
-    return both.assign(text=both.id.map(texts), **names, **whole_numbers)[COLUMNS]
+    return both.assign(text=both.id.map(texts), **names, **whole_numbers)
+
+
+def with_places(listed: pd.DataFrame, report: dict) -> tuple[pd.DataFrame, str]:
+    """The list with file and line of each row, and a sentence where these are not known."""
+    found = origins(report, listed.id)
+    if found is None:
+        unknown = ". Where rows stand is not known: their files are not here, or have changed since"
+        return listed.assign(file=pd.NA, line=pd.NA)[COLUMNS], unknown
+    return listed.merge(found, on="id", how="left", validate="many_to_one")[COLUMNS], ""
+
+
+def where(row) -> str:
+    """A row of the list as the screen names it: its id, and its file and line if these are known."""
+    if pd.isna(row.file):
+        return row.id
+    return f"{row.id} ({row.file}{'' if pd.isna(row.line) else f':{row.line}'})"
 
 
 def told(listed: pd.DataFrame, out: Path, about: str) -> str:
@@ -142,7 +160,7 @@ def told(listed: pd.DataFrame, out: Path, about: str) -> str:
         about,
     ]
     lines += [
-        f"  {row.id} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()
+        f"  {where(row)} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()
     ]
     return "\n".join(lines)
 

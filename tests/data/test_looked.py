@@ -28,7 +28,7 @@ def written(path, **columns):
 def test_columns_are_found_by_name_in_each_format(tmp_path, ending):
     file = written(tmp_path / f"a.{ending}", ID=range(20), Text=ENGLISH, Category=LABELS)
     found = look(file)
-    assert found.columns == {"text": "Text", "label": "Category"} and found.language == "en"
+    assert found.columns == {"text": "Text", "label": "Category", "id": "ID"} and found.language == "en"
     assert (found.rows, found.classes, found.alone) == (20, 3, 0)
 
 
@@ -219,3 +219,21 @@ def test_a_column_of_lists_is_no_label_and_no_other_is_taken_in_its_place(tmp_pa
     with pytest.raises(BadInput, match="'labels' holds several labels in a row.*multi-label"):
         look(tmp_path / "a.jsonl", **given)
     assert look(tmp_path / "a.jsonl", label="lang").columns["label"] == "lang"
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "ticket_id", "Ticket ID", "orderId", "uuid", "编号"])
+def test_a_column_of_ids_names_the_rows_and_is_said(tmp_path, name):
+    file = written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: range(100, 120)})
+    found = look(file)
+    assert found.columns == {"text": "text", "label": "label", "id": name}
+    assert f"ids of rows: column '{name}'" in found.said
+
+
+@pytest.mark.parametrize(
+    "name, cells",
+    [("id", [1] * 20), ("id", ["", *range(19)]), ("paid", range(20)), ("n", range(20)), ("grid", range(20))],
+    ids=["repeated", "empty", "paid", "n", "grid"],
+)
+def test_a_column_without_a_value_of_its_own_in_each_row_or_of_another_name_is_no_id(tmp_path, name, cells):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: cells}))
+    assert found.columns == {"text": "text", "label": "label"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.columns import LETTERS, PAIR
+from tailprompt.data.columns import ID, LETTERS, PAIR
 from tailprompt.data.contents import kind_of
 from tailprompt.data.readers import SEPARATORS
 from tailprompt.errors import BadInput, few, known
@@ -48,6 +48,7 @@ LABELS = (
 )
 PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"))
 PAIRS += (("text1", "text2"), ("text_a", "text_b"), ("query", "passage"))
+IDS = re.compile(r"(?:.*[_ .-])?(?:id|ID|Id|uid|uuid|UUID|guid|GUID)|[a-z]+I[dD]|编号")
 OPTION = re.compile(
     r"(?:opt(?:ion)?|choice|answer)s?[ _-]?(?:[a-p]|\d{1,2})|[a-p]"
 )  # of a question, a column each
@@ -94,6 +95,15 @@ def first(names: tuple[str, ...], columns: Collection[str]) -> str | None:
 def quoted(names: list[str]) -> str:
     """Names of columns, as a message shows them."""
     return few([f"'{name}'" for name in names])
+
+
+def identified(columns: dict[str, pd.Series]) -> dict[str, str]:
+    """Which column has the ids: the first that is named as one and has a value of its own in each row."""
+    named = (name for name in columns if IDS.fullmatch(name.strip()))
+    found = next(
+        (name for name in named if columns[name].is_unique and columns[name].str.strip().all()), None
+    )
+    return {ID: found} if found else {}
 
 
 def unread(table: pd.DataFrame, columns: dict[str, str]) -> list[str]:

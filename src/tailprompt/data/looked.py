@@ -14,6 +14,7 @@ import pandas as pd
 
 from tailprompt.data.columns import (
     ENCODING,
+    ID,
     ONE,
     PAIR,
     PLAIN,
@@ -31,6 +32,7 @@ from tailprompt.data.guesses import (
     check_header,
     check_options,
     first,
+    identified,
     labelled,
     paired,
     texted,
@@ -98,6 +100,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
     check_header(path, of_text, of_label, have)
     columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
+    columns |= identified({name: cells for name, cells in left.items() if name not in columns.values()})
     language, why = guessed(have[of_text])
     loaded, classes = load({"name": str(path), "columns": columns, "singletons": "train"}, {"all": path})
     counts = loaded.groupby("label").size()
@@ -113,6 +116,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"text: column '{columns['text']}' ({why_text}); --text COLUMN names another",
             *([f"second text: column '{columns[PAIR]}'"] if PAIR in columns else []),
             f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
+            *([f"ids of rows: column '{columns[ID]}'"] if ID in columns else []),
             f"language: {language} ({why})",
             f"{len(loaded):,} rows, {len(classes):,} classes; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
