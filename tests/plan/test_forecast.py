@@ -19,7 +19,7 @@ from tailprompt.plan.layers import merge
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("paper"), tmp_path)
-    assert "7300 runs, 0 of them done" in text and "186.57 GB of weights" in text
+    assert "7,300 runs, 0 of them done" in text and "186.57 GB of weights" in text
     assert "7300 by a rule of thumb: 6 x parameters" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
     assert "to name as files of plain text: corpora.text" in text
@@ -106,12 +106,12 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
 @pytest.mark.parametrize(
     "row, cut, rows",
     [
-        ({"path": "own.csv"}, {}, 41),
-        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 41),
+        ({"path": "own.csv"}, {}, 40),
+        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 40),
         ({"files": {"all": {"path": "own.csv"}}}, {"train": 7}, 7),
         ({"path": "own.csv", "verbalizer": "words.csv"}, {"shots": 8}, 24),
         ({"classes": 5}, {"shots": 8}, 40),
-        ({"path": "own.csv"}, {"shots": 8}, 41),
+        ({"path": "own.csv"}, {"shots": 8}, 40),
         ({"examples": 99, "corpus": "text", "path": "own.csv"}, {}, 99),
         ({"trained_on": "other"}, {}, 0),
         ({"path": "none.csv"}, {}, 10_000),
@@ -119,10 +119,28 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
         ({"files": {"all": {"url": "https://a/b.csv"}}}, {"dev": 3}, 10_000),
     ],
 )
-def test_rows_not_prepared_yet_are_what_is_stated_or_the_lines_of_the_file(tmp_path, row, cut, rows):
+def test_rows_not_prepared_yet_are_what_is_stated_or_the_records_of_the_file(tmp_path, row, cut, rows):
     (tmp_path / "own.csv").write_text("text,label\n" + "a,b\n" * 40)
     (tmp_path / "words.csv").write_text("label,words\na,a\nb,b\nc,c\n")
     assert stated({**row, "cut": cut}, tmp_path) == rows
+
+
+@pytest.mark.parametrize(
+    "name, content, row, rows",
+    [
+        ("a.csv", 'text,label\n"two\nlines",a\n"one ""word""\n\n\n",b\n', {}, 2),
+        ("a.csv", 'text;label\n"two\nlines";a\n"b;\n";b\n', {}, 2),
+        ("a.csv", 'x|a\n"two\nlines"|b\n', {"separator": "|", "header": ["text", "label"]}, 2),
+        ("a.tsv", 'text\tlabel\n"two\nlines"\ta\n\n', {}, 1),
+        ("a.tsv", 'text\tlabel\n"one\ta\ntwo"\tb\n', {"quotes": False}, 2),
+        ("a.csv", "text,label\r\na,b\r\n", {}, 1),
+        ("a.csv", "text,label\n", {}, 1),
+        ("a.jsonl", '{"text": "a\\nb", "label": "a"}\n' * 3, {}, 3),
+    ],
+)
+def test_the_rows_of_a_file_are_its_records_whatever_its_lines(tmp_path, name, content, row, rows):
+    (tmp_path / name).write_text(content)
+    assert stated({"path": name, "cut": {}, **row}, tmp_path) == rows
 
 
 @pytest.mark.parametrize("place, cut, rows", [("", {}, 7), ("train", {}, 7), ("", {"total": 3}, 3)])
@@ -205,7 +223,7 @@ def test_the_rule_counts_the_patches_of_an_image_and_the_bytes_of_ones_own_text(
     vit = {"img_size": 32, "patch_size": 4}
     assert patches({}, vit) == 64 and patches({"size": 16}, vit) == 16 and patches({}, {}) == 196
     (tmp_path / "own.csv").write_text("a text,label\n" * 40)
-    assert text_length({"path": "own.csv"}, 128, tmp_path) == 13 / 4
+    assert text_length({"path": "own.csv"}, 128, tmp_path) == pytest.approx(13 * 40 / 39 / 4)
     assert text_length({"path": "own.csv"}, 2, tmp_path) == 2
     assert text_length({"path": "absent.csv"}, 128, tmp_path) == 64
 

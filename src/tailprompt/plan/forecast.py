@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from tailprompt.data.places import file_name
+from tailprompt.errors import counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
@@ -33,8 +34,8 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
     lines = [
-        f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
-        f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
+        f"scale {config['scale']}: {counted(len(points), 'run')}, {len(done)} of them done, on "
+        f"{counted(len(datasets), 'data set')} with {counted(len(backbones), 'backbone')}",
         "",
         *table(points, left),
         "",
@@ -50,11 +51,6 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *hours(left, done, elsewhere),
     ]
     return "\n".join(lines)
-
-
-def count(number: int, thing: str) -> str:
-    """A number with its noun."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def finished(config: dict, point: Point, here: standing.Present, root: Path) -> float | None:
@@ -125,11 +121,11 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     ]
     size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
     unknown = sum("bytes" not in entry for entry in entries)
-    more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
+    more = f" and {counted(unknown, 'file')} of unknown size" if unknown else ""
     return [
         f"to download: {weights + size:.2f} GB{more} "
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
-        f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
+        f"{counted(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
 
 
@@ -232,11 +228,12 @@ def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, f
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
     lines = [
-        f"time: {in_hours(left)} for {count(len(left), 'run')} one after another; divide by the runs at once"
+        f"time: {in_hours(left)} for {counted(len(left), 'run')} one after another; "
+        "divide by the runs at once"
     ]
     if gpu and guessed:
         lines.append(f"  on a GPU {in_hours(gpu)}; none is visible here, so the CPU is what is counted")
-    source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
+    source = f"from {counted(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
     return [*lines, f"  ({source}; {guessed} by a rule of thumb: {RULE})" if guessed else f"  ({source})"]
 
 
