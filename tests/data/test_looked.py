@@ -237,3 +237,24 @@ def test_a_column_of_ids_names_the_rows_and_is_said(tmp_path, name):
 def test_a_column_without_a_value_of_its_own_in_each_row_or_of_another_name_is_no_id(tmp_path, name, cells):
     found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: cells}))
     assert found.columns == {"text": "text", "label": "label"}
+
+
+@pytest.mark.parametrize(
+    "label, kind, says",
+    [
+        (
+            range(20),
+            LABELS,
+            "has 20 different values in 20 rows, so it holds no classes; --label takes .*: kind",
+        ),
+        ([*range(15), 1, 2, 3, 4, 5], LABELS, "has 15 different values in 20 rows, .*: kind"),
+        (["a"] * 20, LABELS, "has one value in all rows, so it holds no classes; .*: kind"),
+        (range(20), range(20), "no other column of the file has values that come again either"),
+    ],
+    ids=["all", "most", "one", "nowhere"],
+)
+def test_a_label_without_classes_is_refused_with_the_columns_that_have_some(tmp_path, label, kind, says):
+    texts = [f"{text} {i}" for i, text in enumerate(ENGLISH)]
+    file = written(tmp_path / "a.csv", text=texts, number=label, kind=kind)
+    with pytest.raises(BadInput, match=f"a.csv: the column 'number' .*{says}"):
+        look(file, label="number")

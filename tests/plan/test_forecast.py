@@ -4,17 +4,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from scales import scale
 
 from tailprompt import __main__
+from tailprompt.data.table import load as load_rows
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import agreement, asked, blocks, made, starts
+from tailprompt.plan import agreement, asked, blocks, made, own_rows, starts
 from tailprompt.plan import settings as plan
-from tailprompt.plan.forecast import forecast, seconds_left
+from tailprompt.plan.forecast import forecast, seconds_left, unseen
 from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
 from tailprompt.plan.layers import merge
+from tailprompt.plan.own_rows import looked_at
 
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
@@ -276,3 +279,38 @@ def test_a_run_takes_as_long_as_those_of_its_method():
     done = {replace(first, seed=7): 10.0, replace(first, seed=8): 20.0, replace(slow, seed=7): 900.0}
     left = seconds_left(config, [first, slow], done, Path("."), cpu=True)
     assert (left[first], left[slow]) == (15.0, 900.0)
+
+
+@pytest.mark.parametrize(
+    "text, label, says",
+    [
+        ("", "a", "has an empty text"),
+        ("t", "", "label"),
+        ("t", "A", "differ"),
+        ("t", "b", "class"),
+    ],
+    ids=["text", "label", "case", "alone"],
+)
+def test_the_plan_refuses_what_preparing_a_small_file_would(tmp_path, text, label, says):
+    file = tmp_path / "own.csv"
+    rows = pd.DataFrame({"text": [f"t {i}" for i in range(30)] + [text], "label": ["a", "c"] * 15 + [label]})
+    rows.to_csv(file, index=False)
+    row = {"name": "own", "path": str(file), "language": "en"}
+    with pytest.raises(BadInput) as of_plan:
+        looked_at(row, tmp_path)
+    with pytest.raises(BadInput) as of_prepare:
+        load_rows(row, {"all": file})
+    assert str(of_plan.value) == str(of_prepare.value)
+
+
+def test_the_plan_says_which_rows_it_has_not_looked_at(tmp_path, monkeypatch):
+    file = tmp_path / "own.csv"
+    pd.DataFrame({"text": [f"t {i}" for i in range(30)], "label": ["a", "c"] * 15}).to_csv(file, index=False)
+    own = {"path": str(file), "language": "en"}
+    whole = {"scale": "x", "datasets": {"own": own, "photos": {"root": "p", "language": "image"}}}
+    assert unseen(whole, ["own", "own@train=9"], tmp_path) == []
+    assert "rows not looked at: photos (" in unseen(whole, ["own", "photos"], tmp_path)[0]
+    monkeypatch.setattr(own_rows, "SMALL", 9)
+    assert "rows not looked at: own (" in unseen(whole, ["own"], tmp_path)[0]
+    public = {"files": {"all": {"url": "https://a/b.csv"}}}
+    assert unseen(whole | {"datasets": {"own": public}}, ["own"], tmp_path) == []

@@ -30,6 +30,7 @@ from tailprompt.data.guesses import (
     LABELS,
     check_form,
     check_header,
+    check_labels,
     check_options,
     first,
     identified,
@@ -96,6 +97,8 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     check_options(path, left, label)
+    if label:
+        check_labels(path, label, left)
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
     check_header(path, of_text, of_label, have)

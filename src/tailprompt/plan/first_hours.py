@@ -52,7 +52,8 @@ def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point],
     rest = [point for point in points if point not in done]
     by_cell = cache(lambda point: by_rule(scale, point, root, cpu=cpu))  # all seeds take as long
     rule = {point: by_cell(replace(point, seed=0)) for point in points}
-    pace = sum(done.values()) / sum(rule[point] for point in done) if done else 1.0
+    long = [point for point in done if rule[point] > 2 * START]  # short ones tell nothing of those
+    pace = sum(done[point] for point in long) / sum(rule[point] for point in long) if long else 1.0
     alike: dict[tuple, list[float]] = {}
     for point, seconds in done.items():
         alike.setdefault((point.dataset, point.method), []).append(seconds)
@@ -63,7 +64,8 @@ def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point],
     }
     where = "CPU" if cpu else "GPU"
     if done:
-        return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} took"
+        took = "took" if long else "took and, for longer ones, a rule of thumb"
+        return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} {took}"
     guess = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
     return seconds, [*done], f"on the {where} by a rule of thumb ({guess})"
 

@@ -13,6 +13,7 @@ from tailprompt.errors import counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
+from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
@@ -47,6 +48,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *unpacked(config, datasets),
         *absent(config, datasets, root),
         *unnamed(config, datasets),
+        *unseen(config, datasets, root),
         *gpus(config, backbones),
         *hours(left, done, elsewhere),
     ]
@@ -157,6 +159,16 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
     wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
     absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
     return [f"to name as files of plain text: corpora.{name}" for name in absent]
+
+
+def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:
+    """The data of one's own whose rows nobody has looked at yet; small files of texts were looked at."""
+    results = root / "results" / config["scale"]
+    rows = {parse(name)[0]: config["datasets"][parse(name)[0]] for name in datasets}
+    names = [name for name, row in rows.items() if ones_own(row) and not report_file(results, name).is_file()]
+    names = [name for name in names if not looked_at({"name": name, **rows[name]}, root)]
+    said = "texts and labels are checked when data are prepared, before any training"
+    return [f"rows not looked at: {', '.join(names)} ({said})"] if names else []
 
 
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
