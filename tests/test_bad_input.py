@@ -191,7 +191,7 @@ TABLE = {
             header="text,label,part",
             columns={"text": "text", "label": "label"},
         ),
-        r"1 classes have one example \(music\).*singletons: train",
+        r"1 class of one example \(music\).*singletons: train",
     ),
     "duplicate ids": (
         lambda folder, _: table(folder, columns={**GIVEN, "id": "text"}, rows=changed(1, 0, "kernel update")),

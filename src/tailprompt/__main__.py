@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tailprompt.errors import BadInput, known, stage
+from tailprompt.errors import BadInput, counted, known, stage
 
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
@@ -150,7 +150,7 @@ def retrain(arguments: list[str]) -> None:
     points = again.chosen(whole, options.names)
     places = again.folders(whole, points)
     if not places:
-        print(f"none of these {len(points)} runs is on disk; snakemake trains them")
+        print(f"on disk is none of {counted(len(points), 'run')}; snakemake trains what is not there")
         return
     print(again.told(whole, points, places), flush=True)
     if not options.yes and not sys.stdin.isatty():

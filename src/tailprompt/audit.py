@@ -18,7 +18,7 @@ import pandas as pd
 from pyarrow import parquet
 
 from tailprompt.data.origins import origins
-from tailprompt.errors import BadInput, known, stage
+from tailprompt.errors import BadInput, counted, known, stage
 from tailprompt.files import read_json, read_parquet, whole
 from tailprompt.plan import agreement
 from tailprompt.plan.places import brought, results_of
@@ -43,9 +43,10 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
         )
     every, rows = judged(folders)
     by_method = able(every, rows.label.to_numpy())
+    methods = f"{len(by_method)} of {counted(len(every), 'method')}"
     about = (
-        f"{len(by_method)} of {len(every)} methods judged the {len(rows):,} rows of dev and test of "
-        f"{report['dataset']}. Its {report['rows']['train']:,} training rows are not judged, as "
+        f"{methods} judged the {counted(len(rows), 'row')} of dev and test of {report['dataset']}. "
+        f"Its {report['rows']['train']:,} training rows are not judged, as "
         "methods learnt their labels; they are listed only where the same text has two labels"
     )
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
@@ -154,9 +155,9 @@ def where(row) -> str:
 def told(listed: pd.DataFrame, out: Path, about: str) -> str:
     """What the screen says of a list."""
     check = listed[listed.advice == doubts.CHECK]
+    rows = f"{counted(len(check), 'row')} of {counted(check.label.nunique(), 'class')}"
     lines = [
-        f"{len(check)} rows of {check.label.nunique()} classes to check, {len(listed) - len(check)} doubted "
-        f"but kept in their class: {out}",
+        f"{rows} to check, {len(listed) - len(check)} doubted but kept in their class: {out}",
         about,
     ]
     lines += [

@@ -44,7 +44,7 @@ from tailprompt.data.readers import rows
 from tailprompt.data.report import per_class
 from tailprompt.data.splits import parted
 from tailprompt.data.table import SHARES, load
-from tailprompt.errors import BadInput, known, named
+from tailprompt.errors import BadInput, counted, known, named
 
 HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 LATIN_WORD = re.compile("[a-z\u00df-\u024f]+")
@@ -121,7 +121,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
             *([f"ids of rows: column '{columns[ID]}'"] if ID in columns else []),
             f"language: {language} ({why})",
-            f"{len(loaded):,} rows, {len(classes):,} classes; "
+            f"{counted(len(loaded), 'row')}, {counted(len(classes), 'class')}; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
             f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
             *unread(table, columns),
@@ -168,7 +168,8 @@ def folder(path: Path) -> Looked:
         )
     said = [
         f"images: a folder for each of {len(counts):,} classes",
-        f"{counts.sum():,} images; the largest class has {counts.max():,}, the smallest {counts.min():,}",
+        f"{counted(counts.sum(), 'image')}; the largest class has {counts.max():,}, "
+        f"the smallest {counts.min():,}",
         "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
         *listing.told,
         *filter(None, [others(listing.skipped)]),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tailprompt.cpus import CPUS
 from tailprompt.data.looked import Looked
 from tailprompt.data.splits import floors
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, counted, known
 from tailprompt.files import whole
 from tailprompt.plan import blocks, config
 from tailprompt.plan.schemas import read
@@ -171,7 +171,7 @@ def row_of(looked: Looked) -> str:
         ]
     if looked.alone:
         lines.append(
-            f"singletons: train         # {looked.alone} classes have one row; they stay in training"
+            f"singletons: train         # {counted(looked.alone, 'class')} of one row; in training only"
         )
     return "\n".join(f"    {line}" for line in lines)
 
