@@ -22,6 +22,7 @@ from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
 from tailprompt.data import table as data
 from tailprompt.data.folders import others
+from tailprompt.data.labels import in_order
 from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.places import image_root
@@ -60,7 +61,7 @@ def decode(
         check_bits(modes, row["name"])
         pixels.flush()
         about = {
-            "classes": listing.classes or data.in_order(table["label"]),
+            "classes": listing.classes or in_order(table["label"]),
             "sources": digests,
             "left_out": listing.left_out,
             "skipped": listing.skipped,

@@ -60,6 +60,7 @@ def read_json(path: Path, encoding: str, *, wrong: list[str] | None = None) -> p
         check_shape(text.lstrip(), path)
     objects = objects_in(text, path, wrong=wrong)
     table = pd.DataFrame([value for _, value in objects], dtype=object)
+    named_once([*map(str, table.columns)], path)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
 
 

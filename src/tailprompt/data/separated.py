@@ -131,7 +131,11 @@ def refuse(sentence: str, wrong: list[str] | None) -> None:
 
 
 def named_once(header: list[str], path: Path) -> None:
-    """Raise BadInput if columns share a name, or several have none."""
+    """Raise BadInput if columns share a name, several have none, or one has that of the places of rows."""
+    if PLACE in header:
+        raise BadInput(
+            f"{path} has a column '{PLACE}', which is our name for the place of a row; rename the column"
+        )
     counts = Counter(header)
     repeated = {f"'{name}'" if name else "no name" for name in header if counts[name] > 1}
     if repeated:

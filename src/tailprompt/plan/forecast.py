@@ -9,9 +9,11 @@ from pathlib import Path
 from statistics import median
 
 from tailprompt.data.places import image_root, places
+from tailprompt.errors import counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
+from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
@@ -31,8 +33,8 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
     lines = [
-        f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
-        f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
+        f"scale {config['scale']}: {counted(len(points), 'run')}, {len(done)} of them done, on "
+        f"{counted(len(datasets), 'data set')} with {counted(len(backbones), 'backbone')}",
         "",
         *table(points, left),
         "",
@@ -44,15 +46,11 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *unpacked(config, datasets),
         *absent(config, datasets, root),
         *unnamed(config, datasets),
+        *unseen(config, datasets, root),
         *gpus(config, backbones),
         *hours(left, done, elsewhere),
     ]
     return "\n".join(lines)
-
-
-def count(number: int, thing: str) -> str:
-    """A number with its noun."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def finished_of(config: dict, points: list[Point], root: Path) -> dict[Point, float]:
@@ -130,11 +128,11 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     ]
     size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
     unknown = sum("bytes" not in entry for entry in entries)
-    more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
+    more = f" and {counted(unknown, 'file')} of unknown size" if unknown else ""
     return [
         f"to download: {weights + size:.2f} GB{more} "
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
-        f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
+        f"{counted(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
 
 
@@ -166,6 +164,16 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
     wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
     absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
     return [f"to name as files of plain text: corpora.{name}" for name in absent]
+
+
+def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:
+    """The data of one's own whose rows nobody has looked at yet; small files of texts were looked at."""
+    results = root / "results" / config["scale"]
+    rows = {parse(name)[0]: config["datasets"][parse(name)[0]] for name in datasets}
+    names = [name for name, row in rows.items() if ones_own(row) and not report_file(results, name).is_file()]
+    names = [name for name in names if not looked_at({"name": name, **rows[name]}, root)]
+    said = "texts and labels are checked when data are prepared, before any training"
+    return [f"rows not looked at: {', '.join(names)} ({said})"] if names else []
 
 
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
@@ -233,11 +241,12 @@ def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, f
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
     lines = [
-        f"time: {in_hours(left)} for {count(len(left), 'run')} one after another; divide by the runs at once"
+        f"time: {in_hours(left)} for {counted(len(left), 'run')} one after another; "
+        "divide by the runs at once"
     ]
     if gpu and guessed:
         lines.append(f"  on a GPU {in_hours(gpu)}; none is visible here, so the CPU is what is counted")
-    source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
+    source = f"from {counted(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
     return [*lines, f"  ({source}; {guessed} by a rule of thumb: {RULE})" if guessed else f"  ({source})"]
 
 

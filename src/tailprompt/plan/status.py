@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 from tailprompt.plan import agreement, asked, blocks, standing
-from tailprompt.plan.forecast import count, finished, hours, seconds_left
+from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
 from tailprompt.plan.places import run_folder
@@ -49,7 +49,7 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
     others = faults_of_other_jobs(root / "results" / config["scale"] / "logs")
-    lines = [f"scale {config['scale']}, {count(len(points), 'run')}: {counts}"]
+    lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}"]
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
