@@ -26,7 +26,7 @@ def choices(table: Path, out: Path) -> None:
         long = pd.read_csv(table)
     if missing := [name for name in READ if name not in long.columns]:
         raise BadInput(f"{table} has no column {missing[0]}; name the .csv of a table of kind search")
-    lines = [f"# The best {', '.join(long.score.unique())} on dev, by {table.stem}"]
+    lines = [f"# The best {', '.join(long.score.unique())} on dev, by {table.stem}", *unchosen(long)]
     best = long[long.best]
     lines += ["protocols:"] if len(best) else ["protocols: {}"]
     for protocol, of_protocol in best.groupby("protocol", sort=False):
@@ -36,6 +36,13 @@ def choices(table: Path, out: Path) -> None:
             lines += [f"        {parse(one.method)[0]}: {chosen(one)}" for one in of_dataset.itertuples()]
     with whole(out) as temporary:
         temporary.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def unchosen(long: pd.DataFrame) -> list[str]:
+    """Comments on what is not chosen yet; a table that needs it waits although it is given this file."""
+    best = long.groupby(["dataset", "method"], sort=False).best.any()
+    lacking = best[~best].reset_index().groupby("dataset", sort=False).method.agg(", ".join)
+    return [f"# Not chosen, as runs are missing, on {name}: {methods}" for name, methods in lacking.items()]
 
 
 def chosen(one) -> str:

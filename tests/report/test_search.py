@@ -85,6 +85,12 @@ def test_nothing_is_chosen_where_a_run_is_missing(tmp_path):
     spec = searching(tmp_path, leave_out=["prompt@epochs=10,lr=1e-05", "prompt@epochs=30,lr=1e-05"])
     assert list(chosen(tmp_path, spec)["protocols"]["glee"]["cells"]["made"]) == ["cls-tanh"]
     assert "runs are missing: Prompt-tuning on MADE (2 of 6 runs)." in (tmp_path / "search.md").read_text()
+    assert "# Not chosen, as runs are missing, on made: prompt\n" in (tmp_path / "search.yaml").read_text()
+
+
+def test_a_whole_search_says_nothing_of_missing_runs(tmp_path):
+    chosen(tmp_path, searching(tmp_path))
+    assert "missing" not in (tmp_path / "search.yaml").read_text()
 
 
 def test_a_search_of_which_all_runs_are_missing_chooses_nothing(tmp_path):

@@ -166,14 +166,14 @@ def with_tables(everything: dict[tuple[str, str, str], dict]) -> dict[tuple[str,
     }
 
 
-def searches_of(config: dict, paper: str, spec: dict, block: dict) -> list[str]:
-    """The searches that a block waits for: their settings are not in the configuration yet."""
+def searches_of(config: dict, paper: str, spec: dict, block: dict) -> list[tuple[str, str, str]]:
+    """(search, data set, method) for which a block waits: what was chosen is not in the configuration yet."""
     one = {**block, "seeds": block["seeds"][:1], "original": {}}
     return unique(unsearched(config, spec, config["papers"][paper]["tables"], points(one)))
 
 
-def waiting(config: dict) -> dict[tuple[str, str], list[str]]:
-    """(paper, table) -> the searches that it waits for, of the tables that this scale would make."""
+def waiting(config: dict) -> dict[tuple[str, str], list[tuple[str, str, str]]]:
+    """(paper, table) -> the (search, data set, method) it waits for, of the tables this scale would make."""
     found = {}
     for paper, name in made(config, "tables"):
         spec = config["papers"][paper]["tables"][name]

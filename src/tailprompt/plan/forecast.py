@@ -148,12 +148,18 @@ def limited(config: dict) -> list[str]:
 
 
 def waiting(config: dict) -> list[str]:
-    """The tables that wait for what searches choose, and the file that then has it."""
+    """The tables that wait for what searches choose, of what it is not given yet, and the file to give."""
     lines = []
-    for (paper, name), searches in blocks.waiting(config).items():
-        files = [f"results/{config['scale']}/tables/{paper}/{search}.yaml" for search in searches]
+    for (paper, name), unsearched in blocks.waiting(config).items():
+        methods = Counter((search, dataset) for search, dataset, _ in unsearched)
+        lacking = ", ".join(
+            f"{search} for {counted(n, 'method')} on {dataset}" for (search, dataset), n in methods.items()
+        )
+        searches = dict.fromkeys(search for search, _, _ in unsearched)
+        files = ", ".join(f"results/{config['scale']}/tables/{paper}/{search}.yaml" for search in searches)
         lines.append(
-            f"{name} of {paper} waits for a search; give as one more --configfile: {', '.join(files)}"
+            f"{name} of {paper} waits for what {lacking} chooses; when all runs of that are done, give as one "
+            f"more --configfile: {files}"
         )
     return lines
 

@@ -71,10 +71,12 @@ def check_search(name: str, cells: Iterable[tuple[str, str, str | None]]) -> Non
         found[cell] = dataset, method
 
 
-def unsearched(config: dict, spec: dict, tables: dict, points: Iterable[Point]) -> Iterator[str]:
-    """What the searches that a block names have not chosen yet for its runs, and for those they start from.
+def unsearched(
+    config: dict, spec: dict, tables: dict, points: Iterable[Point]
+) -> Iterator[tuple[str, str, str]]:
+    """(search, data set, method) of which a search that a block names has not chosen yet what its runs need.
 
-    tables: of the block's paper.
+    Of the runs that these start from, too. tables: of the block's paper.
     """
     if "searched" not in spec:
         return
@@ -86,4 +88,4 @@ def unsearched(config: dict, spec: dict, tables: dict, points: Iterable[Point]) 
             for search in spec["searched"]:
                 listed = method in {parse(name)[0] for name in tables[search]["methods"]}
                 if listed and not tried(tables[search], method).keys() <= chosen:
-                    yield search
+                    yield search, dataset, method
