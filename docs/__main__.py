@@ -20,6 +20,8 @@ from PIL import Image
 from docs.fill import Makers, filled, names
 from docs.listed import MAKERS
 from docs.results import makers as made_of
+from tailprompt.plan import config
+from tailprompt.plan.blocks import shown
 from tailprompt.unbundle import unbundle
 
 PACKED = Path("workflow/resources/results/mini.tar.xz")
@@ -39,11 +41,27 @@ def pages() -> list[Path]:
 
 
 def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
-    """The results that a bundle gives in an empty folder, with their tables and the figures of claims."""
+    """The results that a bundle gives in an empty folder, with their tables and the figures of claims.
+
+    What a search chooses gives more tables, from which another search may begin.
+    """
     for name in PROJECT:
         (folder / name).symlink_to(Path(name).resolve())
-    results = folder / "results/mini"
+    results, asked = folder / "results/mini", [SCALE]
     unbundle(packed, results)
+    make(folder, asked, cores)
+    while shown(config.load(chosen := [SCALE, *choices(results)])).keys() - shown(config.load(asked)).keys():
+        make(folder, asked := chosen, cores)
+    return results
+
+
+def choices(results: Path) -> list[str]:
+    """What the searches of a scale chose, as files of its configuration."""
+    return [str(file.resolve()) for file in sorted(results.glob("tables/*/search*.yaml"))]
+
+
+def make(folder: Path, files: list[str], cores: int) -> None:
+    """Let Snakemake make the tables and the figures of claims there without training."""
     command = [
         sys.executable,
         "-m",
@@ -53,11 +71,10 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
         "tables",
         *(f"results/mini/{figure}" for figure in DRAWN.values()),
     ]
-    options = ["--cores", str(cores), "--configfile", SCALE, "--config", "train=false", "--quiet"]
+    options = ["--cores", str(cores), "--configfile", *files, "--config", "train=false", "--quiet"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"the tables of {packed} could not be made:\n{done.stderr}")
-    return results
+        raise SystemExit(f"the tables of {PACKED} could not be made:\n{done.stderr}")
 
 
 def pictured(results: Path) -> None:

@@ -9,12 +9,15 @@ import pandas as pd
 import yaml
 
 from docs.fill import Makers, table
+from tailprompt.plan.points import parse
 from tailprompt.report.sheet import chance, number
 from tailprompt.report.tables.claims_sheet import ALL, places, span
 from tailprompt.report.typeset import md_text
 
 PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
+FAIR = {"glee": "glee-fair", "lpt": "lpt-fair"}  # paper -> the same with settings searched alike
 VERDICTS = ("holds", "fails", "undecided", "not run")
+JUDGED = ("ours", "low", "high", "p_holm", "verdict")  # columns of a claim that a protocol changes
 ASKED = {  # the claims that answer the README's question
     "glee": ("prompt-f1", "prompt-tail", "approximates"),
     "ptuning2": ("near-ft-ner",),
@@ -35,6 +38,7 @@ def makers(results: Path) -> Makers:
         "asked": asked,
         "scores": scores,
         "first": first,
+        "fair": fair,
     }
     return {name: partial(maker, results) for name, maker in made.items()}
 
@@ -46,9 +50,19 @@ def judged(results: Path, paper: str) -> pd.DataFrame:
 
 
 def verdicts(results: Path) -> str:
-    """How many claims of each paper hold, fail, are undecided or not run."""
-    rows = [[PAPERS[paper], *map(str, counted(results, paper))] for paper in PAPERS]
+    """How many claims of each paper hold, fail, are undecided or not run.
+
+    Claims under searched settings stand there once any of them is judged.
+    """
+    searched = {name: f"{PAPERS[paper]}, searched" for paper, name in FAIR.items() if ran(results, name)}
+    rows = [[says, *map(str, counted(results, paper))] for paper, says in (PAPERS | searched).items()]
     return table(("paper", "claims", *VERDICTS), rows, "l" + "r" * 5)
+
+
+def ran(results: Path, paper: str) -> bool:
+    """Whether any claim of a paper could be judged."""
+    rows = judged(results, paper)
+    return not rows.empty and bool((rows.verdict != VERDICTS[-1]).any())
 
 
 def counted(results: Path, paper: str) -> list[int]:
@@ -212,3 +226,59 @@ def title(dataset: str) -> str:
     rows = yaml.safe_load(Path("config/datasets.yaml").read_text("utf-8"))["datasets"]
     name = dataset.partition("@")[0]
     return rows.get(name, {}).get("title", name)
+
+
+def fair(results: Path, paper: str) -> str:
+    """A paper's comparison with settings searched alike: what is run, what was chosen, claims and tables."""
+    name = FAIR[paper]
+    files = sorted((results / "tables" / name).glob("search*.csv"))
+    searches = [pd.read_csv(file) for file in files]
+    parts = [progress(name, searches)]
+    parts += [choice(points) for points in searches if points.best.any()]
+    if ran(results, name):
+        parts += [side_by_side(judged(results, name)), tables(results, name)]
+    return "\n\n".join(parts)
+
+
+def progress(paper: str, searches: list[pd.DataFrame]) -> str:
+    """How many runs of each search are there, and how many methods have a choice."""
+    specs = yaml.safe_load(Path(f"config/papers/{paper.partition('-')[0]}.yaml").read_text("utf-8"))
+    said = []
+    for points in searches:
+        name = points.table.iloc[0]
+        seeds = len(specs["papers"][paper]["tables"][name]["seeds"])
+        sure = points.groupby(["dataset", "method"]).best.any()
+        said.append(
+            f"{points.n.sum()} of {len(points) * seeds} runs of `{name}` are here; they choose for {sure.sum()} "
+            f"of {len(sure)} pairs of a method and a data set."
+        )
+    return " ".join(said) or "Not run."
+
+
+def choice(points: pd.DataFrame) -> str:
+    """What a search chose for each method on each data set, with its score of dev."""
+    best = points[points.best]
+    sets, methods = list(dict.fromkeys(best.dataset)), list(dict.fromkeys(points.method))
+    known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+    found = {(row.dataset, row.method): settled(row.run, row.dev) for row in best.itertuples()}
+    lines = [[known[method]["title"], *(found.get((one, method), "") for one in sets)] for method in methods]
+    return table(("method", *(f"{title(one)}: chosen (dev)" for one in sets)), lines, "l" * (1 + len(sets)))
+
+
+def settled(run: str, dev: float) -> str:
+    """The searched settings in the name of a run, and its score."""
+    pairs = ", ".join(f"{key} {value}" for key, value in parse(run)[1].items())
+    return f"{pairs} ({number(dev)})"
+
+
+def side_by_side(rows: pd.DataFrame) -> str:
+    """Each claim under the paper's own settings, then under those searched alike, and what became of it."""
+    judgement = ("ours", "95 % interval", "p (Holm)", "verdict")
+    header = ["claim", "effect", "printed"]
+    header += [f"{protocol}: {name}" for protocol in ("its own", "searched") for name in judgement]
+    lines = []
+    for _, row in rows[rows.dataset == ALL].iterrows():
+        own = effect(pd.Series({**row, **{name: row.get(f"original_{name}") for name in JUDGED}}))
+        change = row.change if isinstance(row.change, str) else ""
+        lines.append([md_text(row.says), compared(row), *own, *effect(row)[1:], change])
+    return table((*header, "change"), lines, "llr" + "rrrl" * 2 + "l")

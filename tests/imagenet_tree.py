@@ -21,7 +21,8 @@ device: cpu
 threads: 1
 backbones: {{tiny: {{family: vit, path: vit, settings: {{shared_blocks: 2}}}}}}
 datasets:
-  imagenet-lt:     {{root: imagenet, side: {SIDE}, files: {{train: lists/train.txt, dev: lists/dev.txt, test: lists/test.txt}}}}
+  imagenet-lt:
+    {{root: imagenet, side: {SIDE}, files: {{train: lists/train.txt, dev: lists/dev.txt, test: lists/test.txt}}}}
   imagenet-sketch: {{root: sketch, side: {SIDE}}}
   imagenet-real:   {{root: imagenet/val, side: {SIDE}}}
   imagenet-v2:     {{root: v2, side: {SIDE}}}
@@ -32,7 +33,9 @@ protocols:
   lpt:
     seeds: [42]
     backbones: {{image: tiny}}
-    settings: {{optimizer: adamw, lr: 1.0e-2, batch: 64, epochs: 1, warmup: 0.1, precision: float32, mixup: 0.0, length: 2, pool: 5}}
+    settings:
+      {{optimizer: adamw, lr: 1.0e-2, batch: 64, epochs: 1, warmup: 0.1, precision: float32, mixup: 0.0,
+       length: 2, pool: 5}}
 """
 
 
@@ -74,7 +77,7 @@ def long_tailed(root: Path, names: list[str], draw: np.random.Generator) -> None
 
 
 def of_validation(folder: Path, draw: np.random.Generator) -> None:
-    """All 50,000 images of validation by name, which are the same few: links take no space and little time."""
+    """All 50,000 images of validation by name; they are links to a few, which take no space."""
     count = len(json.loads(shipped("imagenet_real_labels.json").read_text("utf-8")))
     for i in range(10):
         noise(folder / f"noise/{i}.png", draw)

@@ -101,7 +101,10 @@ def test_a_search_has_its_own_seed_and_every_method_as_many_points():
 def test_no_run_is_planned_with_settings_that_were_not_searched():
     whole = fair(GLEE, LPT)
     assert planned(whole) == ["search", "search"]
-    assert {search for search, *_ in blocks.waiting(whole)["lpt-fair", "claims"]} == {"search", "search-phase2"}
+    assert {search for search, *_ in blocks.waiting(whole)["lpt-fair", "claims"]} == {
+        "search",
+        "search-phase2",
+    }
     point = Point("glee-fair", "bert-mini", "cmid", "prompt", 775)
     with pytest.raises(BadInput, match="no lr is given"):
         check_settings(whole, [point])
@@ -122,8 +125,12 @@ def test_the_choice_of_a_part_is_not_enough_and_the_plan_says_what_it_lacks(tmp_
     cells = {"cmid": {"prompt": {"lr": 1e-4}, "cls-tanh": {"lr": 1e-4, "epochs": 10}}}
     whole = fair(GLEE, {"protocols": {"glee-fair": {"cells": cells}}})
     assert planned(whole) == ["search"]
-    (line,) = (line for line in forecast(whole, tmp_path).splitlines() if line.startswith("scores of glee-fair"))
-    assert "search for 12 methods on r52-rebuilt, search for 11 methods on cmid, search for 12 methods" in line
+    (line,) = (
+        line for line in forecast(whole, tmp_path).splitlines() if line.startswith("scores of glee-fair")
+    )
+    assert (
+        "search for 12 methods on r52-rebuilt, search for 11 methods on cmid, search for 12 methods" in line
+    )
     assert line.endswith("more --configfile: results/mini/tables/glee-fair/search.yaml")
 
 

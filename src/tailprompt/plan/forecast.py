@@ -158,7 +158,7 @@ def waiting(config: dict) -> list[str]:
         searches = dict.fromkeys(search for search, _, _ in unsearched)
         files = ", ".join(f"results/{config['scale']}/tables/{paper}/{search}.yaml" for search in searches)
         lines.append(
-            f"{name} of {paper} waits for what {lacking} chooses; when all runs of that are done, give as one "
+            f"{name} of {paper} waits for what {lacking} chooses; when all its runs are done, give as one "
             f"more --configfile: {files}"
         )
     return lines

@@ -1,0 +1,81 @@
+"""Searches from the first run to claims, by the commands of docs/running.md: GLEE's in two, LPT's in three."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import yaml
+from project import copied, snakemake, stage
+
+pytestmark = pytest.mark.workflow
+
+CONFIG = """
+scale: fair
+make: {glee-fair: {}, lpt-fair: {}}
+data_dir: null
+device: cpu
+threads: 1
+backbones:
+  tiny:
+    family: bert
+    path: workflow/resources/backbones/bert-mini
+    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+datasets:
+  toy:
+    {title: Toy, language: en, path: tests/toy.csv, columns: {text: sentence, label: topic}, max_length: 32,
+     template: "{text} This is about {mask} .", threshold: 0.65}
+sets: {long_tailed: [toy], few_shot: [], fair: [toy], fair_images: ["digits@imbalance=20"]}
+papers:
+  glee-fair: {tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}}
+  lpt-fair:
+    tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}, search-phase2: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}
+protocols:
+  glee: {seeds: [775, 776], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {lr: 1.0e-3, epochs: 1, evaluate_every: 0}}
+  glee-fair: {seeds: [775, 776], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {warmup: 0.1, evaluate_every: 0}}
+  lpt: &images
+    seeds: [42, 43]
+    backbones: {image: vit-mini-16}
+    methods: [linear, lpt-phase1, lpt]
+    settings: {optimizer: adamw, augment: pad_crop, flip: false, mixup: 0.0, warmup: 0.1, precision: float32, length: 2, pool: 5}
+  lpt-fair: *images
+"""
+# The original protocol has its one rate and epochs.
+OWN = "  lpt: {settings: {lr: 3.0e-3, epochs: 1}}\n"
+FILES = ("fair.yaml", "own.yaml")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project, in which the commands were given one after another."""
+    folder = copied(tmp_path_factory.mktemp("copy") / "project")
+    (folder / "fair.yaml").write_text(CONFIG)
+    (folder / "own.yaml").write_text("protocols:\n" + OWN)
+    return folder
+
+
+def made(folder, *searches):
+    """The tables that are made when these searches are given, after `snakemake tables`."""
+    files = [f"results/fair/tables/{search}.yaml" for search in searches]
+    options = ("--cores", "2", "--configfile", *FILES, *files)
+    done = snakemake(folder, "tables", *options)
+    assert done.returncode == 0, done.stdout
+    again = snakemake(folder, "tables", "-n", *options)
+    assert "Nothing to be done" in again.stdout
+    tables = folder / "results/fair/tables"
+    return {str(file.relative_to(tables).with_suffix("")) for file in tables.glob("*/*.md")}
+
+
+def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_paper(project):
+    first = made(project)
+    assert first == {"glee-fair/search", "lpt-fair/search"}
+    plan = stage(project, "plan", "--configfile", FILES[0], "--configfile", FILES[1])
+    assert "scores of glee-fair waits for what search for 2 methods on toy chooses" in plan
+    glee, phase1, phase2 = "glee-fair/search", "lpt-fair/search", "lpt-fair/search-phase2"
+    assert made(project, glee, phase1) == first | {"glee-fair/scores", "glee-fair/claims", phase2}
+    assert made(project, glee, phase1, phase2) >= {phase2, "lpt-fair/scores", "lpt-fair/claims"}
+    for paper, claim in (("glee-fair", "prompt-f1"), ("lpt-fair", "phase2")):
+        rows = pd.read_csv(project / f"results/fair/tables/{paper}/claims.csv")
+        found = rows[(rows.dataset == "all") & (rows.id == claim)].iloc[0]
+        assert found.seeds == found.original_seeds == 2 and found[["ours", "original_ours"]].notna().all()
+    cells = yaml.safe_load((project / f"results/fair/tables/{phase2}.yaml").read_text())["protocols"]
+    assert set(cells["lpt-fair"]["cells"]["digits"]["lpt"]) == {"lr", "epochs"}
