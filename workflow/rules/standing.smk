@@ -31,10 +31,17 @@ if not TRAINS:
     SHOWN = narrow
 
 
+claimed = cache(held.claim)  # kept open, and so held, to the end
+
+
 @cache
+@refused_as(SystemExit)
 def starts_jobs():
-    """Whether this process starts jobs itself: it is no dry run and none of the jobs."""
-    return workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
+    """Whether this process starts jobs itself: it is no dry run and none of the jobs. No other does so here."""
+    starts = workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
+    if starts and workflow.execution_settings.lock:
+        claimed(RESULTS)
+    return starts
 
 
 @cache

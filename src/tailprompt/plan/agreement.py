@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from dataclasses import fields
 from functools import cache
 from glob import escape
 from pathlib import Path
@@ -30,7 +31,7 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
     """
     folder = run_folder(results, point)
     record = tolerant(folder / "run.json")
-    if record is None or not complete(folder) or differing(record, wanted):
+    if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
     return same_rows(record, report_file(results, point.dataset)) and same_start(record, folder, wanted)
 
@@ -38,6 +39,19 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
 def complete(folder: Path) -> bool:
     """Whether the folder of a run has all its files."""
     return all((folder / name).is_file() for name in (CARRIED if brought(folder) else OUTPUTS))
+
+
+def is_of(folder: Path, record: dict) -> bool:
+    """Whether a run.json is that of the run in `folder`, and not copied there; True if it does not say."""
+    names, own = [field.name for field in fields(Point)], folder.absolute().parts[-5:]
+    point = record.get("point", dict(zip(names, own, strict=True)))
+    return isinstance(point, dict) and [str(point.get(name)) for name in names] == [*own]
+
+
+def check_own(folder: Path, record: dict) -> None:
+    """Raise BadInput if the folder of a run holds another run."""
+    if not is_of(folder, record):
+        raise BadInput(f"{folder} has the run.json of another run; delete this folder")
 
 
 def same_rows(record: dict, report: Path) -> bool:
@@ -178,6 +192,7 @@ def check(folder: Path, record: dict) -> None:
     folder: of the run. record: its run.json. Results that were copied here without their data, or without
     the file that asks for them, are not compared.
     """
+    check_own(folder, record)
     file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
     if wanted := tolerant(file):
         wanted.pop("replaces", None)

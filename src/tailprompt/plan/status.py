@@ -80,6 +80,8 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
 def why_stale(folder: Path, wanted: dict, changed: list[str]) -> str:
     """In what a run is not the one that is asked. changed: data sets that will have other rows."""
     record = agreement.tolerant(folder / "run.json") or {}
+    if not agreement.is_of(folder, record):
+        return "holds the files of another run"
     if wrong := agreement.differing(record, wanted):
         return f"differs in {', '.join(wrong)}"
     if not agreement.complete(folder):

@@ -18,9 +18,8 @@ from pyarrow import parquet
 
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
-from tailprompt.plan.agreement import DATA, complete, data_digests, digests_of, same_data
+from tailprompt.plan.agreement import DATA, check_own, complete, data_digests, digests_of, same_data
 from tailprompt.plan.places import anywhere, brought
-from tailprompt.plan.points import Point
 from tailprompt.report.answers import SPLITS, answers
 from tailprompt.report.sound import check_answers, check_curve, check_record, check_summary, check_vectors
 from tailprompt.report.trained import summary
@@ -64,9 +63,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
         raise BadInput(f"{folder} is there without its data set")
     record = read_json(folder / "run.json")
     check_record(folder / "run.json", record)
-    point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
-    if record["point"] != vars(point):
-        raise BadInput(f"{folder} has the run.json of another run")
+    check_own(folder, record)
+    data = report.with_suffix(".parquet")
     trained = digests_of(keyed(record["data"], folder / "run.json", "sha256"))
     if not same_data(trained, data_digests(data)):
         raise BadInput(f"{folder} was trained on data that {data} no longer holds")
