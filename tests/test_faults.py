@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from project import TINY, copied, rewritten, snakemake
 
-from tailprompt.plan.held import holder
+from tailprompt.plan.held import claim, holder
 
 pytestmark = pytest.mark.workflow
 
@@ -103,6 +103,28 @@ def test_two_drivers_train_each_run_once(project):
         assert second.returncode == 0, second.stdout
         assert first.wait() == 0, (project / "driver.log").read_text()
     assert trainings(project) == sorted(RUNS)
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["another checkout", "another configuration"])
+def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path, same):
+    scale, other = f"shared{same}", project
+    results = project / f"results/{scale}"
+    if not same:
+        other = copied(tmp_path / "other")
+        (other / "results").symlink_to(project / "results")
+    with driver(project, *told(scale, 100000)) as process:
+        folder = wait(lambda: next(filter(holder, (folder_of(project, scale, run) for run in RUNS)), None))
+        asked = {file: file.read_bytes() for file in results.glob("asked/**/*.json")}
+        second = snakemake(other, *told(scale, 2))
+        said = f"results/{scale} is in the hands of another Snakemake, process {process.pid} on "
+        assert second.returncode == 1 and said in second.stdout.splitlines()[-1], second.stdout
+        assert "Traceback" not in second.stdout
+        assert snakemake(other, "-n", *told(scale, 2)).returncode == 0
+        assert asked == {file: file.read_bytes() for file in results.glob("asked/**/*.json")}
+        process.kill()  # the driver alone
+        process.wait()
+        claim(results).close()
+        os.kill(holder(folder)["pid"], signal.SIGKILL)
 
 
 def test_a_terminated_job_says_where_it_goes_on_and_goes_on_there(project):

@@ -19,7 +19,7 @@ from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
-FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run, and its digests
+FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run; digests of its files
 DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
@@ -46,12 +46,6 @@ def is_of(folder: Path, record: dict) -> bool:
     names, own = [field.name for field in fields(Point)], folder.absolute().parts[-5:]
     point = record.get("point", dict(zip(names, own, strict=True)))
     return isinstance(point, dict) and [str(point.get(name)) for name in names] == [*own]
-
-
-def check_own(folder: Path, record: dict) -> None:
-    """Raise BadInput if the folder of a run holds another run."""
-    if not is_of(folder, record):
-        raise BadInput(f"{folder} has the run.json of another run; delete this folder")
 
 
 def same_rows(record: dict, report: Path) -> bool:
@@ -128,14 +122,18 @@ def holds(has: list | bool | None, wanted: list | bool) -> bool:
 
 
 def check_intact(folder: Path, record: dict) -> None:
-    """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
+    """Raise BadInput if a folder holds another run, or a file that its run.json has another digest of.
 
-    The digest of run.json itself is with what is kept of the run. Runs of older versions have no such
-    digests, and a bundle holds predictions in another form.
+    The digest of run.json itself is with what is kept of the run; those of a run from a bundle, whose files
+    have another form, stand beside them. Runs of older versions have no such digests.
     """
-    kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
-    own = {"run.json": kept} if kept else {}
-    digests = {} if brought(folder) else {**record.get("files", {}), **own}
+    if not is_of(folder, record):
+        raise BadInput(f"{folder} has the run.json of another run; delete this folder")
+    if brought(folder):
+        digests = tolerant(folder / DIGESTS) or {}
+    else:
+        kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
+        digests = {**record.get("files", {}), **({"run.json": kept} if kept else {})}
     for name, digest in digests.items():
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
@@ -151,6 +149,8 @@ def check_weights(folder: Path) -> None:
 
 def damaged(file: Path, folder: Path) -> str:
     """The sentence for a file that is not what a run wrote."""
+    if brought(folder):
+        return f"{file} is not what its bundle brought (SHA-256); delete {folder}, and unbundle it again"
     return (
         f"{file} is not what its run wrote (SHA-256); it was damaged or edited. To train the run again: "
         f"tailprompt retrain {shlex.quote('/'.join(folder.absolute().parts[-5:]))}"
@@ -192,7 +192,6 @@ def check(folder: Path, record: dict) -> None:
     folder: of the run. record: its run.json. Results that were copied here without their data, or without
     the file that asks for them, are not compared.
     """
-    check_own(folder, record)
     file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
     if wanted := tolerant(file):
         wanted.pop("replaces", None)

@@ -1,8 +1,9 @@
 """A folder belongs to one process at a time, and a run that is finished in its folder is not trained twice.
 
 The lock is the system's, on the file `.lock`, and ends with the process, however that ends; the file says
-whose it is. A Snakemake has the results of its scale, and a job the folder of its run. What is finished is kept in `.finished` too, as hard links: Snakemake removes the outputs of a
-job before it starts, also those that the job of a killed driver has just written.
+whose it is. A Snakemake has the results of its scale, and a job the folder of its run. What is finished is
+kept in `.finished` too, as hard links: Snakemake removes the outputs of a job before it starts, also those
+that the job of a killed driver has just written.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ def claim(results: Path) -> TextIO:
     """
     file = opened(results)
     if not locked(file):
+        who = name_of(tolerant(results / LOCK) or {})
         raise BadInput(
-            f"{results} is in the hands of another Snakemake, {name_of(tolerant(results / LOCK) or {})}; wait "
-            "for its end, or give this configuration a scale of its own"
+            f"{results} is in the hands of another Snakemake, {who}; wait for its end, or give this "
+            "configuration a scale of its own"
         )
     sign(file)
     return file
@@ -137,10 +139,12 @@ def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) ->
     """
     kept = {name: copy_of(folder / FINISHED, name) for name in OUTPUTS}
     record = tolerant(kept["run.json"])
-    if record is None or not is_of(folder, record) or differing(record, wanted) or record.get("start_sha256") != start:
+    if record is None or not is_of(folder, record) or differing(record, wanted):
         return False
     digests = tolerant(folder / FINISHED / DIGESTS) or {}
-    if not of_data(record, folder) or not intact(kept, digests) or made(kept) <= replaced:
+    if record.get("start_sha256") != start or not of_data(record, folder):
+        return False
+    if not intact(kept, digests) or made(kept) <= replaced:
         return False
     for name, file in kept.items():
         if not (folder / name).is_file():
