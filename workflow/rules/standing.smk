@@ -101,6 +101,12 @@ def check_asked(jobs):
         )
 
 
+@refused_as(SystemExit)
+def check_times(jobs):
+    """Exit with a sentence if a file that a job reads is of the future."""
+    standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
+
+
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     point = points.Point.at(wildcards.point)
@@ -191,10 +197,11 @@ def kept(files):
     return [before_update(file) if file in standing_files() and not forced else file for file in files]
 
 
-def forget_finished():
-    """Give up what is kept of finished runs, for a command that forces jobs."""
-    for point in POINTS:
-        held.forget(Path("results", SCALE, "runs", point.path))
+def forget_finished(jobs):
+    """Give up what is kept of the finished runs that jobs will train, for a command that forces jobs."""
+    for job in jobs:
+        if job.rule.name == "train":
+            held.forget(RESULTS / "runs" / job.wildcards.point)
 
 
 @cache

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, keyed, read_json, reading, sha256
-from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, run_folder
+from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
@@ -49,8 +49,11 @@ def is_of(folder: Path, record: dict) -> bool:
 
 
 def same_rows(record: dict, report: Path) -> bool:
-    """Whether a run was trained on the data that a report is of; True without digests."""
-    trained, present = digests_of(record.get("data")), reported(report)
+    """Whether a run was trained on the data that a report is of; True without digests.
+
+    Of a data set that was prepared and is gone there is a copy of the report.
+    """
+    trained, present = digests_of(record.get("data")), reported(report) or reported(copy_of_report(report))
     return not (trained and present) or same_data(trained, present)
 
 

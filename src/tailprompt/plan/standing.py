@@ -7,6 +7,7 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,15 +15,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
+from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point
 from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
+MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,19 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
     if times and file.stat().st_mtime_ns <= min(times):
         newer = max(time.time_ns(), min(times) + SECOND)  # outputs may be of the future, by a clock set back
         os.utime(file, ns=(newer, newer))
+
+
+def check_times(files: Iterable[Path], results: Path) -> None:
+    """Raise BadInput if a file is of the future: Snakemake deletes what a job makes of it, as it is older."""
+    clock = results / LOCK
+    clock.touch()  # asks the file system for the time, which may be that of a server
+    now = clock.stat().st_mtime
+    if future := [file for file in files if file.exists() and file.stat().st_mtime > now + MINUTE]:
+        place = f"{results}/" if (first := min(future)).is_relative_to(results) else str(first)
+        raise BadInput(
+            f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
+            f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
+        )
 
 
 def without_time(asked: dict) -> dict:
