@@ -145,14 +145,18 @@ def shown_asked(what, *endings):
     """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
 
     def file(wildcards):
-        kind, name = f"{what}/{wildcards.paper}", wildcards.name
-        wanted = made.read_back({"spec": shown.block(SHOWN, what, wildcards.paper, name)})
-        files = [RESULTS / kind / f"{name}.{ending}" for ending in endings]
-        settled = standing.same(files, wanted, Path(standing.note(config, kind, name)))
-        asked = ask(f"{kind}/{name}", wanted, files, settled=settled)
-        return ancient(asked) if settled else asked
+        spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
+        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, endings)
 
     return file
+
+
+def asked_once(name, spec, endings):
+    """The file that says what is asked of files of one name, old if they are that and undamaged."""
+    wanted, files = made.read_back({"spec": spec}), [RESULTS / f"{name}.{ending}" for ending in endings]
+    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
+    asked = ask(name, wanted, files, settled=settled)
+    return ancient(asked) if settled else asked
 
 
 def noted(kind, of):

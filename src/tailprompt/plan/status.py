@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailprompt.errors import BadInput
+from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.forecast import count, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
@@ -63,6 +64,9 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:
         seconds = finished(config, point, here, root)
+        if seconds is not None:
+            agreement.check_intact(folder, read_json(folder / "run.json"))
+            agreement.check_weights(folder)
     except BadInput as error:
         return State("stale", str(error))
     if seconds is not None:
