@@ -192,39 +192,6 @@ def test_a_comment_in_prepare_retrains_nothing(project):
     assert trained(project) == set()
 
 
-def edited_rows(project):
-    """The rows of toy are others."""
-    with open(project / "tests/toy.csv", "a") as file:
-        file.write("one more song,music\n")
-
-
-def test_other_rows_that_were_prepared_and_removed_retrain_at_the_next_run(project):
-    edited_rows(project)
-    report = "results/tiny/data/toy.json"
-    done = snakemake(project, "--cores", "2", report, *OPTIONS[len(FILES) :])
-    assert done.returncode == 0, done.stdout
-    shutil.rmtree(project / "results/tiny/data")
-    assert trained(project) == RUNS, "of both data sets, which have one file"
-    shutil.rmtree(project / "results/tiny/data")
-    assert trained(project) == set()
-
-
-@pytest.mark.parametrize("edit", ["rows", "settings"])
-def test_files_of_the_future_are_one_sentence_before_any_job_and_its_command_mends_them(project, edit):
-    later = time.time() + 86400
-    for file in [each for each in (project / "results").rglob("*") if each.is_file()]:
-        os.utime(file, (later, later))
-    edited_rows(project) if edit == "rows" else with_eta(project, 6.5)
-    before = {file: file.stat().st_mtime_ns for file in (project / "results/tiny").glob("[dr]*/**/*.json")}
-    done = snakemake(project, "--cores", "2", *OPTIONS)
-    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
-    said = done.stdout.splitlines()[-1]
-    assert re.match(r"results/tiny/asked/.*json is of the future by the clock", said), done.stdout
-    assert before == {file: file.stat().st_mtime_ns for file in before}
-    subprocess.run(said.partition("or run: ")[2], shell=True, check=True, cwd=project)
-    assert trained(project) == (RUNS if edit == "rows" else {"toy/cls-tanh", "other/cls-tanh"})
-
-
 def test_an_edit_that_is_reverted_before_anything_ran_retrains_nothing(project):
     rewrite(project / "asked.yaml", "max_length: 32", "max_length: 31")
     assert planned(project).count("train") == 3
@@ -349,3 +316,36 @@ def test_two_files_of_one_rule_can_be_asked_for_at_once_in_a_new_folder(project)
     reports = [f"results/new/data/{name}.json" for name in ("toy", "other")]
     done = snakemake(project, "-n", *reports, *OPTIONS[-3:], "--config", "scale=new")
     assert [rule for rule, _ in wildcards(done.stdout)] == ["prepare", "prepare"], done.stdout
+
+
+def edited_rows(project):
+    """The rows of toy are others."""
+    with open(project / "tests/toy.csv", "a") as file:
+        file.write("one more song,music\n")
+
+
+def test_other_rows_that_were_prepared_and_removed_retrain_at_the_next_run(project):
+    edited_rows(project)
+    report = "results/tiny/data/toy.json"
+    done = snakemake(project, "--cores", "2", report, *OPTIONS[len(FILES) :])
+    assert done.returncode == 0, done.stdout
+    shutil.rmtree(project / "results/tiny/data")
+    assert trained(project) == RUNS, "of both data sets, which have one file"
+    shutil.rmtree(project / "results/tiny/data")
+    assert trained(project) == set()
+
+
+@pytest.mark.parametrize("edit", ["rows", "settings"])
+def test_files_of_the_future_are_one_sentence_before_any_job_and_its_command_mends_them(project, edit):
+    later = time.time() + 86400
+    for file in [each for each in (project / "results").rglob("*") if each.is_file()]:
+        os.utime(file, (later, later))
+    edited_rows(project) if edit == "rows" else with_eta(project, 6.5)
+    before = {file: file.stat().st_mtime_ns for file in (project / "results/tiny").glob("[dr]*/**/*.json")}
+    done = snakemake(project, "--cores", "2", *OPTIONS)
+    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
+    said = done.stdout.splitlines()[-1]
+    assert re.match(r"results/tiny/asked/.*json is of the future by the clock", said), done.stdout
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+    subprocess.run(said.partition("or run: ")[2], shell=True, check=True, cwd=project)
+    assert trained(project) == (RUNS if edit == "rows" else {"toy/cls-tanh", "other/cls-tanh"})

@@ -78,7 +78,7 @@ def test_one_flipped_byte_in_what_is_made_of_runs_makes_it_again_and_trains_noth
     middle = len(content) // 2
     file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    done = snakemake(project, "all", "scores", "-n", *TINY)
+    done = snakemake(project, "all", "scores", str(file.relative_to(project)), "-n", *TINY)
     file.write_bytes(content)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert {rule for rule, _ in wildcards(done.stdout)} - {"all", "runs", "tables", "figures"} == rules
@@ -222,6 +222,7 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
             whole, point, settings(whole, point), made.weights(whole, "tiny", folder), folder
         )
         about = {**json.loads((run / "run.json").read_text()), **wanted, "start_sha256": "of its start"}
+        about["point"] = vars(point)
         (run / "run.json").write_text(json.dumps(about))
     files = (*TINY, "focal.yaml")
     assert not names(planned(folder, *files), "train", "method")

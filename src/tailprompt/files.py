@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, known, why
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def whole(path: str | Path) -> Iterator[Path]:
         temporary.touch()
         mode = temporary.stat().st_mode
     except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
+        raise BadInput(f"{path} cannot be written ({why(error)}: {error.filename})") from None
     try:
         with writing(path, temporary):
             yield temporary

@@ -135,6 +135,7 @@ def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkey
         ("tailprompt train: error: --slots are numbers from 1\n", "--slots are numbers from 1"),
         ("a bar  3%|x\r 9%|y\rerror: full\n", "full"),
         (f"{TRACEBACK}\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
+        (f"{TRACEBACK}\nKeyboardInterrupt\n", "stopped by SIGINT"),
         ("toy: 3 of 9 steps\n", None),
         ("error: at first\nall is well\n", None),
         ("", None),
