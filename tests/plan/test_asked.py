@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,30 @@ def test_training_refuses_words_that_are_no_longer_those_that_are_asked(tmp_path
     (tmp_path / "words.csv").write_text("label,words\na,y\n")
     with pytest.raises(BadInput, match=r"words\.csv is no longer what .*1\.json says"):
         agreement.read_asked(file, tmp_path)
+
+
+def test_a_run_stands_on_the_copy_of_a_report_whose_data_were_removed(tmp_path):
+    where, _ = finished(tmp_path, WANTED, data={"rows_sha256": "these", "sha256": "of a file"})
+    assert agreement.stands(WANTED, where, tmp_path), "of an older version, which left no copy"
+    for rows, there in ("these", True), ("others", False):
+        write_json(tmp_path / "made/reports/d.json", {"rows_sha256": rows})
+        agreement.reported_at.cache_clear()
+        assert agreement.stands(WANTED, where, tmp_path) == there
+    write_json(tmp_path / "data/d.json", {"rows_sha256": "these"})
+    assert agreement.stands(WANTED, where, tmp_path), "what is there goes before the copy"
+
+
+@pytest.mark.parametrize("place", ["results/tiny/runs/curve.csv", "own data/rows.csv"])
+def test_a_file_of_the_future_is_named_with_the_command_that_mends_it(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    file, results = Path(place), Path("results/tiny")
+    for each in (file, results / "asked.json"):
+        each.parent.mkdir(parents=True, exist_ok=True)
+        each.touch()
+    standing.check_times([file, Path("not/there")], results)
+    later = file.stat().st_mtime + 3600
+    os.utime(file, (later, later))
+    with pytest.raises(BadInput, match=rf"^{place} is of the future by the clock \(.*\), and ") as error:
+        standing.check_times([results / "asked.json", file], results)
+    subprocess.run(str(error.value).partition("or run: ")[2], shell=True, check=True)
+    standing.check_times([file], results)
