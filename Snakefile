@@ -17,7 +17,7 @@ sys.path.insert(0, f"{HOME}/src")
 # A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
 gc.disable()
 
-FAILED = {}  # job -> its log
+FAILED = {}  # job -> its log, and why it failed
 logger.addFilter(lambda record: note_failed(FAILED, record))
 
 

@@ -25,8 +25,8 @@ from benchmarks import losses, plot, table
 from benchmarks.job import Job
 from benchmarks.parts import PARTS, System
 from benchmarks.watch import Watch, matmul_rate
-from tailprompt.cpus import threads
 from tailprompt.errors import BadInput
+from tailprompt.machine.cpus import threads
 
 LOSSES = "losses"  # a part of its own
 

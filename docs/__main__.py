@@ -25,7 +25,8 @@ from tailprompt.unbundle import unbundle
 PACKED = Path("workflow/resources/results/mini.tar.xz")
 SCALE = "config/mini.yaml"
 PROJECT = ("config", "workflow", "src")  # folders that are read below the working directory
-DRAWN = {paper: f"results/mini/figures/{paper}/claims.png" for paper in ("glee", "ptuning2", "across")}
+DRAWN = {f"claims-{paper}": f"figures/{paper}/claims.png" for paper in ("glee", "ptuning2", "across")}
+DRAWN["first"] = "figures/across/figure2.png"  # by the name of its picture beside the pages
 
 
 def pages() -> list[Path]:
@@ -50,7 +51,7 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
         "-s",
         Path("Snakefile").resolve(),
         "tables",
-        *DRAWN.values(),
+        *(f"results/mini/{figure}" for figure in DRAWN.values()),
     ]
     options = ["--cores", str(cores), "--configfile", SCALE, "--config", "train=false", "--quiet"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True)
@@ -60,10 +61,10 @@ def tabulated(packed: Path, folder: Path, cores: int = 1) -> Path:
 
 
 def pictured(results: Path) -> None:
-    """Copy the figures of claims beside the pages, small, since each version stays in the history."""
-    for paper in DRAWN:
-        with Image.open(results / f"figures/{paper}/claims.png") as image:
-            image.convert("RGB").quantize(256).save(f"docs/images/claims-{paper}.png", optimize=True)
+    """Copy figures beside the pages, small, since each version stays in the history."""
+    for name, figure in DRAWN.items():
+        with Image.open(results / figure) as image:
+            image.convert("RGB").quantize(256).save(f"docs/images/{name}.png", optimize=True)
 
 
 def write(makers: Makers, files: Iterable[Path]) -> list[Path]:

@@ -13,8 +13,9 @@ from docs.fill import Makers, table
 from tailprompt.components.declare import every
 from tailprompt.components.resolve import documented
 from tailprompt.components.run import Run
-from tailprompt.plan import blocks
+from tailprompt.plan import blocks, first_round
 from tailprompt.plan.config import load
+from tailprompt.report import power
 from tailprompt.report.typeset import md_text
 
 EQUATION = re.compile(r"^(?! *#).*# ([A-Z].*\bEqs?\. \d[^\n]*)$")
@@ -245,6 +246,16 @@ def activations(width: int, inner: int, heads: int, layers: int, *, checkpointed
     return whole + shared
 
 
+def longest() -> str:
+    """How many tokens of a text a first round reads at most."""
+    return str(first_round.LONGEST)
+
+
+def most_claims() -> str:
+    """How many claims are corrected together in the simulation of docs/statistics.md."""
+    return str(power.CLAIMS)
+
+
 MAKERS: Makers = {
     "equations": equations,
     "symbols": symbols,
@@ -255,4 +266,6 @@ MAKERS: Makers = {
     "size": size,
     "paper-scale": paper_scale,
     "memory": memory,
+    "most-claims": most_claims,
+    "longest": longest,
 }

@@ -16,19 +16,26 @@ from tailprompt.report.typeset import md_text
 PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
 VERDICTS = ("holds", "fails", "undecided", "not run")
 ASKED = {  # the claims that answer the README's question
-    "glee": ("prompt-f1", "prompt-tail", "norm-helps", "approximates"),
-    "ptuning2": ("near-ft", "near-ft-ner"),
+    "glee": ("prompt-f1", "prompt-tail", "approximates"),
+    "ptuning2": ("near-ft-ner",),
     "across": ("prefix-finetune",),
 }
 FRONT = {  # what the README compares: paper -> a table, its methods in order, and the score
-    "glee": ("table3", ("cls-tanh", "cls-relu", "cls-relu-ptln", "prompt"), "f1/tail"),
+    "glee": ("table3", ("cls-tanh", "cls-relu-ptln", "prompt"), "f1/tail"),
     "ptuning2": ("table3", ("finetune", "pt2", "pt-input"), "f1/all"),
 }
 
 
 def makers(results: Path) -> Makers:
     """The parts of pages that are made of a scale's results, by name."""
-    made = {"verdicts": verdicts, "claims": claims, "tables": tables, "asked": asked, "scores": scores}
+    made = {
+        "verdicts": verdicts,
+        "claims": claims,
+        "tables": tables,
+        "asked": asked,
+        "scores": scores,
+        "first": first,
+    }
     return {name: partial(maker, results) for name, maker in made.items()}
 
 
@@ -143,6 +150,33 @@ def pair(rows: pd.DataFrame, method: str, dataset: str) -> list[str]:
     row = found.iloc[0]
     ours = number(row.ours) + (f" \u00b1 {number(row.spread)}" if row.spread == row.spread else "")
     return [number(row.reported), ours]
+
+
+def first(results: Path) -> str:
+    """F1 on tail classes of what one would try first, with its tuned parameters."""
+    rows = pd.read_csv(results / "tables/across/table3.csv")
+    rows = rows[rows.dataset != "avg"]
+    tail, tuned = rows[rows.metric == "f1/tail"], rows[rows.metric == "parameters/tuned"]
+    sets = list(dict.fromkeys(rows.dataset))
+    best = tail.groupby("dataset").ours.max()
+    known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+    lines = [
+        [known[method]["title"], f"{most.ours:.2f} M", *scored(tail, method, best[sets])]
+        for method, of_method in tuned.groupby("method", sort=False)
+        for most in [of_method.loc[of_method.ours.idxmax()]]
+    ]
+    return table(("method", "tuned", *map(title, sets)), lines, "lr" + "r" * len(sets))
+
+
+def scored(rows: pd.DataFrame, method: str, best: pd.Series) -> list[str]:
+    """A method's score on each data set, the best of a data set in bold."""
+    of_method = rows[rows.method == method].set_index("dataset")
+    texts = []
+    for dataset, highest in best.items():
+        row = of_method.loc[dataset]
+        value = f"**{number(row.ours)}**" if number(row.ours) == number(highest) else number(row.ours)
+        texts.append(f"{value} \u00b1 {number(row.spread)}")
+    return texts
 
 
 def tables(results: Path, paper: str) -> str:

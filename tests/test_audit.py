@@ -9,6 +9,7 @@ import pytest
 
 from tailprompt import audit
 from tailprompt.errors import BadInput
+from tailprompt.files import sha256
 from tailprompt.report import doubts
 
 WRONG = {"test-3": 4, "test-145": 0}  # labels of a rare class, whose true one is 0, and the other way round
@@ -96,3 +97,24 @@ def test_the_list_says_what_was_judged_and_counts_in_whole_numbers(tmp_path):
     written = pd.read_csv(found[1], dtype=str)
     numbers = written[["rank", "class_rows"]].stack().dropna()
     assert len(numbers) and numbers.str.fullmatch(r"\d+").all()
+
+
+def test_rows_are_listed_with_their_file_and_line(tmp_path):
+    place = results(tmp_path)
+    table = pd.read_parquet(tmp_path / "data/made.parquet")
+    rows = table.assign(label=[chr(97 + label) for label in table.label])
+    rows[["id", "text", "label"]].to_csv(tmp_path / "mine.csv", index=False)
+    report = tmp_path / "data/made.json"
+    row = {"name": "made", "language": "en", "path": str(tmp_path / "mine.csv"), "columns": {"id": "id"}}
+    about = {"row": row, "sources": {"mine.csv": sha256(tmp_path / "mine.csv")}}
+    report.write_text(json.dumps(json.loads(report.read_text()) | about))
+    listed, out, words = audit.audit([place], None, doubts.SHARE)
+    lines = (tmp_path / "mine.csv").read_text().split("\n")
+    assert len(listed) and {*listed.file} == {str(tmp_path / "mine.csv")}
+    assert [lines[row.line - 1].split(",")[0] for row in listed.itertuples()] == [*listed.id]
+    assert f"({tmp_path / 'mine.csv'}:{listed.line[0]})" in audit.told(listed, out, words)
+
+
+def test_a_list_whose_file_is_gone_says_that_places_are_not_known(tmp_path):
+    listed, out, about = audit.audit([results(tmp_path)], None, doubts.SHARE)
+    assert listed.file.isna().all() and "Where rows stand is not known" in about

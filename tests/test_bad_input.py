@@ -26,15 +26,16 @@ from PIL import Image
 
 from tailprompt import backbones as fetching
 from tailprompt import decode, prepare, pretrain, train
-from tailprompt.cpus import CPUS
 from tailprompt.data import download as sources
 from tailprompt.data import listings
 from tailprompt.data import table as data
+from tailprompt.data.labels import in_order
 from tailprompt.data.splits import cut
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import HOST, beside, json_option, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
+from tailprompt.machine.cpus import CPUS
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
@@ -196,7 +197,7 @@ TABLE = {
             header="text,label,part",
             columns={"text": "text", "label": "label"},
         ),
-        r"1 classes have one example \(music\).*singletons: train",
+        r"1 class of one example \(music\).*singletons: train",
     ),
     "duplicate ids": (
         lambda folder, _: table(folder, columns={**GIVEN, "id": "text"}, rows=changed(1, 0, "kernel update")),
@@ -522,9 +523,9 @@ def test_numbers_and_booleans_of_a_parquet_are_text(tmp_path, column, cells):
 
 
 def test_labels_that_are_almost_numbers_are_ordered_by_name():
-    assert data.in_order(pd.Series(["10", "--1", "9"])) == ["--1", "10", "9"]
-    assert data.in_order(pd.Series(["10", "-1", "9"])) == ["-1", "9", "10"]
-    assert data.in_order(pd.Series(["9", "1" * 5000])) == ["1" * 5000, "9"]  # more than Python reads
+    assert in_order(pd.Series(["10", "--1", "9"])) == ["--1", "10", "9"]
+    assert in_order(pd.Series(["10", "-1", "9"])) == ["-1", "9", "10"]
+    assert in_order(pd.Series(["9", "1" * 5000])) == ["1" * 5000, "9"]  # more than Python reads
 
 
 def test_a_file_that_the_system_does_not_give_is_one_line(capsys):

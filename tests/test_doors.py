@@ -21,12 +21,13 @@ DOORS = {  # package -> packages that it may import from, beside itself and SHAR
     "data": {"inputs"},
     "inputs": {"components", "model"},
     "tasks": set(),
+    "machine": set(),
     "model": {"components"},
     "training": {"components", "data", "inputs", "model", "tasks"},
     "pretraining": {"components", "data", "inputs"},
     "report": {"plan", "tasks"},
 }
-SHARED = {"__init__", "errors", "files", "cpus", "gpus", "progress"}
+SHARED = {"__init__", "errors", "files", "machine"}
 MODULES = sorted(
     str(file.relative_to(PACKAGE).with_suffix("")).replace("/", ".") for file in PACKAGE.rglob("*.py")
 )
@@ -65,7 +66,7 @@ def test_doors_lead_round_no_circle():
 
 
 def test_the_root_holds_the_stages_only():
-    beside = SHARED | {"__main__", "annotate", "preload"}  # annotate is a stage that no person calls
+    beside = {"__init__", "__main__", "errors", "files", "attempt"}  # attempt: the command `try`
     assert {name for name in MODULES if "." not in name} == {*STAGES} | beside
 
 
@@ -77,8 +78,8 @@ def test_no_module_is_over_300_lines():
 
 @pytest.mark.parametrize(
     "stage",
-    ["plan.blocks", "plan.config", "plan.runnable", "plan.forecast", "gpus", "decode", "prepare", "score",
-     "tabulate", "draw", "bundle", "unbundle"],
+    ["plan.blocks", "plan.config", "plan.runnable", "plan.forecast", "machine.gpus", "decode", "prepare",
+     "score", "tabulate", "draw", "bundle", "unbundle"],
 )  # fmt: skip
 def test_only_training_knows_torch(stage):
     for file in sources(f"tailprompt.{stage}"):
@@ -104,7 +105,7 @@ SHIPPED = "workflow/resources/backbones"
 @pytest.mark.parametrize(
     "code, absent",
     [
-        ("from tailprompt import preload", SLOW | {"numpy", "pandas", "tailprompt.train"}),
+        ("from tailprompt.machine import preload", SLOW | {"numpy", "pandas", "tailprompt.train"}),
         ("from tailprompt import bundle, decode, prepare, score, tabulate, unbundle", SLOW | {"matplotlib"}),
         ("from tailprompt import draw, __main__", SLOW),
         ("from tailprompt.__main__ import plan; plan(['--configfile', 'config/demo.yaml'])", SLOW),

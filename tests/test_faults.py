@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from project import TINY, copied, rewritten, snakemake
+from project import TINY, copied, edited, rewritten, snakemake
 
 from tailprompt.plan.held import claim, holder
 
@@ -113,7 +113,8 @@ def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path,
         other = copied(tmp_path / "other")
         (other / "results").symlink_to(project / "results")
     with driver(project, *told(scale, 100000)) as process:
-        folder = wait(lambda: next(filter(holder, (folder_of(project, scale, run) for run in RUNS)), None))
+        folders = [folder_of(project, scale, run) for run in RUNS]
+        wait(lambda: all(map(holder, folders)))
         asked = {file: file.read_bytes() for file in results.glob("asked/**/*.json")}
         second = snakemake(other, *told(scale, 2))
         said = f"results/{scale} is in the hands of another Snakemake, process {process.pid} on "
@@ -124,27 +125,40 @@ def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path,
         process.kill()  # the driver alone
         process.wait()
         claim(results).close()
-        os.kill(holder(folder)["pid"], signal.SIGKILL)
-
-
-def test_a_terminated_job_says_where_it_goes_on_and_goes_on_there(project):
-    folders = [folder_of(project, "terminated", run) for run in RUNS]
-    with driver(project, *told("terminated", 100000)) as process:
-        wait(lambda: all(map(holder, folders)) and len(trainings_begun(project)) == 2)
-        logs = [project / f"results/terminated/logs/train/{run}.log" for run in RUNS]
-        wait(lambda: all(log.is_file() and " steps" in log.read_text("utf-8") for log in logs))
         for folder in folders:
-            os.kill(holder(folder)["pid"], signal.SIGTERM)
-        assert process.wait(120) == 1
-    trainings(project)
-    assert all((folder / "state.pt").is_file() for folder in folders)
-    log = (project / "driver.log").read_text()
-    assert "stopped by SIGTERM after step " in log.splitlines()[-1], log
-    with driver(project, *told("terminated", 100000)) as process:
-        wait(lambda: all(log.is_file() and "going on after step" in log.read_text() for log in logs))
-        process.send_signal(signal.SIGINT)
-        os.killpg(process.pid, signal.SIGINT)
-        process.wait(120)
+            os.kill(holder(folder)["pid"], signal.SIGKILL)
+
+
+ENDED = {
+    "terminated": (signal.SIGTERM, "stopped by SIGTERM after step "),
+    "out of memory": (signal.SIGKILL, "it was ended without a word, as where memory ran out"),  # of the host
+}
+
+
+@pytest.mark.parametrize("number, says", ENDED.values(), ids=ENDED)
+def test_a_job_that_is_ended_says_why_and_goes_on_where_it_was_saved(project, monkeypatch, number, says):
+    monkeypatch.setenv("TAILPROMPT_PRELOAD", "")  # which may have read the file before it was edited
+    scale = signal.Signals(number).name.lower()
+    folders = [folder_of(project, scale, run) for run in RUNS]
+    logs = [project / f"results/{scale}/logs/train/{run}.log" for run in RUNS]
+    often = ("SAVE_SECONDS = 120.0", "SAVE_SECONDS = 0.5")
+    with edited(project / "src/tailprompt/training/stopping.py", *often):
+        with driver(project, *told(scale, 100000)) as process:
+            wait(lambda: all(map(holder, folders)) and len(trainings_begun(project)) == 2)
+            wait(lambda: all(log.is_file() and " steps" in log.read_text("utf-8") for log in logs))
+            wait(lambda: all((folder / "state.pt").is_file() for folder in folders))
+            for folder in folders:
+                os.kill(holder(folder)["pid"], number)
+            assert process.wait(120) == 1
+        trainings(project)
+        assert all((folder / "state.pt").is_file() for folder in folders)
+        log = (project / "driver.log").read_text()
+        assert says in log.splitlines()[-1], log
+        with driver(project, *told(scale, 100000)) as process:
+            wait(lambda: all(log.is_file() and "going on after step" in log.read_text() for log in logs))
+            process.send_signal(signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(120)
     trainings(project)
 
 

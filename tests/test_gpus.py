@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tailprompt import gpus
 from tailprompt.errors import BadInput
+from tailprompt.machine import gpus
 
 
 @pytest.fixture(autouse=True)

@@ -401,3 +401,57 @@ def test_the_columns_of_the_runs_own_data_are_known(runs, tmp_path, name):
     finally:
         report.unlink() if before is None else report.write_text(before)
     assert made.tolist() == again.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_column_with_the_name_of_places_is_refused_and_does_not_vanish(runs, tmp_path, ending):
+    table = pd.DataFrame({"file:line": ["a", "b"], "text": ["the court", "a song"]})
+    file = tmp_path / f"rows.{ending}"
+    if ending == "jsonl":
+        table.to_json(file, orient="records", lines=True)
+    elif ending == "parquet":
+        table.to_parquet(file)
+    else:
+        table.to_csv(file, index=False, sep="," if ending == "csv" else "\t")
+    refused(["has a column 'file:line'", "rename the column"], runs["prompt"], file)
+    refused(["rename the column"], runs["prompt"], file, text="file:line")
+
+
+FORMS = {
+    "quotes": ({"quotes": False}, 'text,n\n"the court,1\na "song",2\n', ['"the court', 'a "song"']),
+    "separator": ({"separator": "|"}, "text|n\nthe court|1\na song|2\n", ["the court", "a song"]),
+    "escape": ({"escape": "\\"}, 'text,n\n"the \\"court",1\na song,2\n', ['the "court', "a song"]),
+    "header": ({"header": ["text", "n"]}, "the court,1\na song,2\n", ["the court", "a song"]),
+}
+
+
+@pytest.mark.parametrize("key", FORMS)
+def test_the_form_of_a_file_can_be_stated_as_in_a_row_of_data(runs, tmp_path, key, monkeypatch, capsys):
+    form, text, texts = FORMS[key]
+    file, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    file.write_text(text)
+    (values,) = form.values()
+    words = values if isinstance(values, list) else [str(values).lower()]
+    monkeypatch.setattr(
+        "sys.argv", ["", str(runs["prompt"]), str(file), "--out", str(out), f"--{key}", *words]
+    )
+    predict.main()
+    table = pd.read_csv(out)
+    assert table.text.tolist() == texts and table.prediction.notna().all()
+
+
+def test_quotes_are_read_as_in_the_runs_own_data_unless_stated(runs, tmp_path, monkeypatch):
+    file = tmp_path / "rows.csv"
+    file.write_text('text\n"the court"\n')
+    monkeypatch.setattr(predict, "own_row", lambda _: {"quotes": False})
+    for form, text in ((None, '"the court"'), ({"quotes": True}, "the court")):
+        out = tmp_path / "out.jsonl"
+        predict.predict_file(runs["prompt"], file, out, form=form, encoding="utf-8", device="cpu")
+        assert pd.read_json(out, lines=True).text.tolist() == [text]
+
+
+def test_the_help_says_that_probabilities_are_not_calibrated(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["", "--help"])
+    with pytest.raises(SystemExit):
+        predict.main()
+    assert "not calibrated" in " ".join(capsys.readouterr().out.split())

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import toy
 
-from tailprompt import preload
+from tailprompt.machine import preload
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has abstract sockets")
 STAGE = """
@@ -44,13 +44,13 @@ def main():
             Path(sys.argv[2]).unlink()
 
 if __name__ == "__main__":
-    from tailprompt.preload import run
+    from tailprompt.machine.preload import run
     sys.exit(run("stage"))
 """
 LIGHT = """
 import sys
 from types import SimpleNamespace
-from tailprompt import preload
+from tailprompt.machine import preload
 
 preload.load, preload.IDLE = lambda: None, {idle}
 sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(_is_in_bad_fork=lambda: {touched}))
@@ -72,7 +72,7 @@ def folder(tmp_path, monkeypatch):
 @contextmanager
 def preloaded(idle=60.0, touched=False):
     """The preloaded process that stages here find; it has imported nothing."""
-    code = "import sys; from tailprompt.preload import address; print(address()[1:])"
+    code = "import sys; from tailprompt.machine.preload import address; print(address()[1:])"
     (Path.cwd() / "name.py").write_text(code)
     name = subprocess.run([sys.executable, "-m", "name"], capture_output=True, text=True, check=True).stdout
     process = subprocess.Popen([sys.executable, "-c", LIGHT.format(idle=idle, touched=touched), name.strip()])
@@ -214,7 +214,7 @@ def test_who_inherits_anything_else_asks_another_process(folder, monkeypatch):
     third = preload.address()
     os.umask(before)
     assert preload.address() == second and len({first, second, third}) == 3
-    monkeypatch.setattr(preload, "__file__", str(folder / "preload.py"))
+    monkeypatch.setattr(preload, "__file__", str(folder / "machine/preload.py"))
     fourth = preload.address()
     (folder / "stage.py").touch()
     assert len({second, fourth, preload.address()}) == 3
@@ -231,7 +231,7 @@ def test_the_socket_of_another_user_is_refused(monkeypatch):
 
 def test_what_is_preloaded_touches_no_card_and_starts_no_thread():
     code = (
-        "import threading; from tailprompt import preload; preload.load(); import torch;"
+        "import threading; from tailprompt.machine import preload; preload.load(); import torch;"
         "assert not torch.cuda.is_initialized() and threading.active_count() == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -127,11 +127,6 @@ def test_a_data_set_and_its_report_are_written_both_or_neither(tmp_path, folder)
     assert [file.name for file in (tmp_path / "data").iterdir()] == [folder]
 
 
-def test_fetch_only_writes_no_table(tmp_path, capsys):
-    out = prepare(mine(tmp_path), tmp_path, "mine", "--fetch-only")
-    assert "a.csv" in capsys.readouterr().out and not out.exists()
-
-
 def small():
     rows = [
         ("1", "train", 0, "same text"),

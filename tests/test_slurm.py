@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
@@ -155,6 +156,66 @@ def test_a_killed_driver_with_queued_jobs_is_started_again_and_nothing_is_traine
     assert sorted(begun.read_text().split()) == sorted(
         f"glee/tiny/toy/{method}/775" for method in ("cls-tanh", "prompt")
     )
+
+
+@contextmanager
+def driver(project, log, *options):
+    """Snakemake in the background."""
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", *options], cwd=project, stdout=file, stderr=file
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        answer("scancel", *dict(SUBMITTED.findall(log.read_text())))
+
+
+AT_ONCE = ("--slurm-init-seconds-before-status-checks", "2", "--set-threads", "train=1")
+
+
+def begun(project, scale):
+    """Whether both runs of a scale train."""
+    logs = [*project.glob(f"results/{scale}/logs/train/**/775.log")]
+    return len(logs) == 2 and all(" steps" in log.read_text("utf-8") for log in logs)
+
+
+def test_a_cancelled_job_ends_the_wait_and_the_next_driver_goes_on_there(project):
+    options = told("cancelled", *AT_ONCE, "--retries", "0", epochs=10**7, patience=10**7)
+    log = project / "cancelled.log"
+    with driver(project, log, *options) as process:
+        wait(lambda: begun(project, "cancelled"), seconds=240)
+        answer("scancel", *dict(SUBMITTED.findall(log.read_text())))
+        assert process.wait(timeout=120) == 1, log.read_text()
+    last = log.read_text().rstrip().splitlines()[-1]
+    assert "stopped by SIGTERM after step " in last and "goes on from there" in last, log.read_text()
+    assert len(list(project.glob("results/cancelled/runs/**/state.pt"))) == 2
+
+
+def test_runs_whose_node_was_lost_say_so_and_the_next_driver_goes_on_there(project):
+    """What is submitted again leaves out the lost node, and here there is no other."""
+    log, options = project / "lost.log", told("lost", *AT_ONCE, epochs=600, patience=1000)
+    [node] = set(answer("sinfo", "-h", "-N", "-o", "%N"))
+    with driver(project, log, *options) as process:
+        wait(lambda: begun(project, "lost"), seconds=240)
+        try:
+            answer("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+            assert process.wait(timeout=240) == 1, log.read_text()
+            jobs = ",".join(dict(SUBMITTED.findall(log.read_text())))
+            assert not answer("squeue", "-h", "-j", jobs), "SLURM itself tries again what Snakemake gave up"
+        finally:
+            answer("scontrol", "update", f"nodename={node}", "state=resume")
+    last = log.read_text().rstrip().splitlines()[-1]
+    assert "stopped by SIGTERM after step " in last or "its node was lost" in last, log.read_text()
+    assert "; sbatch refused its next attempt (" in last, log.read_text()
+    done = snakemake(project, *options)
+    assert done.returncode == 0, done.stdout
+    logs = [file.read_text() for file in project.glob("results/lost/logs/train/**/775.log")]
+    assert any("going on after step" in text for text in logs), logs  # one may have ended just before
+    assert len(list(project.glob("results/lost/runs/**/predictions.parquet"))) == 2
+    assert not list(project.glob("results/lost/runs/**/state.pt"))
 
 
 def test_a_job_at_its_time_limit_saves_its_state_and_says_so(project):

@@ -218,6 +218,18 @@ def test_seeds_that_were_asked_something_else_and_starts_of_other_code_are_said(
     assert any("mix 2 numbers of CPU threads" in note for note in tex.notes)
 
 
+def test_what_only_newer_runs_say_of_themselves_is_not_said_to_differ(tmp_path):
+    spec = block("scores", **METRICS)
+    results(tmp_path, spec)
+    made_up.run(tmp_path, "prompt", 3, computed_in="bfloat16")
+    _, tex, _ = scores(tmp_path, spec)
+    assert not any("computed_in" in note for note in tex.notes)
+    for seed in (1, 2, 3):
+        made_up.run(tmp_path, "prompt", seed, computed_in="tf32" if seed < 3 else "bfloat16")
+    _, tex, _ = scores(tmp_path, spec)
+    assert any(" on made differ in computed_in." in note for note in tex.notes)
+
+
 def test_runs_alike_are_not_said_to_be_mixed(plain):
     root, spec = plain
     _, tex, _ = scores(root, spec)

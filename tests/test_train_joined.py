@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+from batches import batch_of
 from conftest import ROW
 from safetensors.torch import load_file
 from torch.nn.functional import cross_entropy
@@ -147,7 +148,7 @@ def test_the_loss_of_a_set_is_that_of_its_own_tags(root):
     _, model, examples = opened(root, "both")
     model.eval()
     (rows,) = (examples.sets == 1).nonzero().T
-    inputs, labels = examples.batch(rows)
+    inputs, labels = batch_of(examples, rows)
     with torch.no_grad():
         all_tags = model({**inputs, "set": 1})
         head = model.head.heads[1]

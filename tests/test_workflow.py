@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pandas as pd
 import pytest
 from project import TINY, commented, copied, edited, names, planned, snakemake, stage, wildcards, write_toy
+from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from tailprompt.plan import asked, config, made
 from tailprompt.plan.points import Point
@@ -154,6 +155,19 @@ def test_one_more_seed_re_plans_its_runs_only(project):
 
 def test_where_a_run_is_computed_makes_nothing_stale(project):
     assert planned(project, *TINY, "--config", "threads=2", "slots=3") == []
+
+
+def test_a_job_on_a_cluster_may_be_of_a_name_with_commas(project):
+    point = "glee/tiny/toy/prompt@lr=0.1,epochs=1/775"
+    asked_of_it = project / f"results/tiny/asked/{point}.json"  # the driver would have written it
+    asked_of_it.parent.mkdir(parents=True)
+    asked_of_it.write_text("{}")
+    [job] = encode_target_jobs_cli_args([TargetSpec("train", {"scale": "tiny", "point": point})])
+    done = snakemake(
+        project, "-n", "--target-jobs", job, "--allowed-rules", "train", "--mode", "remote", *TINY
+    )
+    assert done.returncode == 0, done.stdout
+    assert list(wildcards(done.stdout)) == [("train", f"scale=tiny, point={point}")]
 
 
 def test_a_scale_does_not_take_over_the_backbone_of_another(project):

@@ -10,8 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tailprompt.cpus import CPUS
-from tailprompt.errors import BadInput, known, stage
+from tailprompt.errors import BadInput, counted, known, stage
 
 USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt COMMAND --help says more)
 
@@ -37,7 +36,6 @@ Stages, as the workflow calls them:
 
 Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
 """
-CONFIGFILE = "YAML file of the scale (default: config/paper.yaml); repeat the option to combine several"
 STAGES = (
     "decode",
     "annotate",
@@ -151,7 +149,7 @@ def retrain(arguments: list[str]) -> None:
     points = again.chosen(whole, options.names)
     places = again.folders(whole, points)
     if not places:
-        print(f"none of these {len(points)} runs is on disk; snakemake trains them")
+        print(f"on disk is none of {counted(len(points), 'run')}; snakemake trains what is not there")
         return
     print(again.told(whole, points, places), flush=True)
     if not options.yes and not sys.stdin.isatty():
@@ -196,61 +194,23 @@ def fetch(arguments: list[str]) -> None:
     raise SystemExit(subprocess.run(command).returncode)
 
 
-def attempt(arguments: list[str]) -> None:
+def try_on(arguments: list[str]) -> None:
     """Look at a file of texts or a folder of images, run a first round of methods, and say which to take.
 
     Writes config/my-<name>.yaml, which is used as it is if it is there, and results/my-<name>/answer.html.
     """
-    from tailprompt import answer
-    from tailprompt.data.looked import look
-    from tailprompt.plan import first_hours, first_round
-    from tailprompt.plan.config import load
-    from tailprompt.report.page.write import on_screen
+    from tailprompt.attempt import attempt
 
     column = {"metavar": "COLUMN", "help": "its name, where the guess is wrong"}
-    options = options_of(
-        "try",
-        arguments,
-        (
-            "path",
-            {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"},
-        ),
-        ("--text", column),
-        ("--label", column),
-        ("--anew", {"action": "store_true", "help": "write the configuration anew, whatever it says"}),
-        (
-            "--look",
-            {"action": "store_true", "help": "write the configuration and say the times, and run nothing"},
-        ),
-    )
-    looked = look(options.path, text=options.text, label=options.label)
-    print("\n".join(looked.said))
-    files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
-    asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}
-    print(first_round.settle(looked, Path(files[-1]), anew=options.anew, asked=asked))
-    whole = load(files)
-    print("\n".join(first_hours.told(whole)), flush=True)
-    if options.look:
-        return
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        str(CPUS),
-        "--quiet",
-        "rules",
-        "--configfile",
-        *files,
-    ]
-    if code := subprocess.run(command).returncode:
-        raise SystemExit(code)
-    text, page = answer.write(whole)
-    print(f"\n{on_screen(text)}\n{page}")
+    path = {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"}
+    anew = {"action": "store_true", "help": "write the configuration anew, whatever it says"}
+    only = {"action": "store_true", "help": "say what would be taken and how long it takes; write nothing"}
+    more = ("path", path), ("--text", column), ("--label", column), ("--anew", anew), ("--look", only)
+    attempt(options_of("try", arguments, *more))
 
 
 COMMANDS = {
-    "try": attempt,
+    "try": try_on,
     "plan": plan,
     "status": status,
     "retrain": retrain,

@@ -20,10 +20,10 @@ from tailprompt.data import download as sources
 from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
 from tailprompt.errors import BadInput, few, stage
-from tailprompt.gpus import DEVICE, SLOTS, free
+from tailprompt.machine.gpus import DEVICE, SLOTS, free
+from tailprompt.machine.progress import shown
 from tailprompt.model.checkpoints import check_pinned
 from tailprompt.plan.digests import check_corpora, check_folder
-from tailprompt.progress import shown
 
 BATCH, LENGTH = 128, 256  # texts a batch; tokens a text, as in the released code
 
@@ -72,9 +72,7 @@ def load(stated: dict) -> tuple:
 def main() -> None:
     """Take texts from the corpus, annotate them and write them."""
     parser = argparse.ArgumentParser(
-        prog="tailprompt annotate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt annotate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     sources.add_options(parser)
     parser.add_argument("--out", type=Path, required=True, help="the Parquet file to write")

@@ -38,7 +38,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         Section("", words.advice(rows, report), pictures.svg(pictures.ranking(rows, score))),
         Section(
             "Head and tail, and the cost" if groups else "The cost",
-            [words.trained(rows)],
+            [words.trained(rows), *words.read(rows), *words.grouped(report, groups)],
             pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
             words.methods(rows, score, metric, groups, searched=searched),
         ),
@@ -80,8 +80,11 @@ def further(
     """The sentences on more data and other backbones, and the learning curve."""
     if curve is None:
         return ["No table `curve` is made, so nothing is known of more data.", *others], ""
-    data = evidence.more(results, curve, rows[0].method, score)
-    return [words.growth(data, rows[0]), *others], pictures.svg(pictures.learning(data, rows, score))
+    there = {method["name"] for method in curve["methods"]}
+    row = next((row for row in rows if row.method in there), rows[0])  # the leader, if it is there
+    data = evidence.more(results, curve, row.method, score)
+    said = words.growth(data, row, leads=row is rows[0])
+    return [said, *others], pictures.svg(pictures.learning(data, rows, score))
 
 
 def write(scale: dict) -> tuple[str, Path]:

@@ -5,7 +5,7 @@ data set the runs with the most training rows judge.
 Rows of dev and test are judged, which no run trained on. Methods count alike, however many runs each has;
 those that get less than half as many rows right as the best are left out. Rows whose text stands elsewhere
 with another label are listed too, those of train among them. Nothing is changed: the list is a CSV for
-people, the first of each class before the second of any.
+people, the first of each class before the second of any, with the file and line that a row stands at.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from pyarrow import parquet
 
-from tailprompt.errors import BadInput, known, stage
+from tailprompt.data.origins import origins
+from tailprompt.errors import BadInput, counted, known, stage
 from tailprompt.files import read_json, read_parquet, whole
 from tailprompt.plan import agreement
 from tailprompt.plan.places import brought, results_of
@@ -27,7 +28,7 @@ from tailprompt.tasks.classification import CLASSIFICATION, softmax
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
 
-COLUMNS = ["id", "split", "label", "suggested", "advice", "margin", "label_probability"]
+COLUMNS = ["id", "file", "line", "split", "label", "suggested", "advice", "margin", "label_probability"]
 COLUMNS += ["suggested_probability", "rank", "class_rows", "reasons", "text"]
 
 
@@ -42,18 +43,20 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
         )
     every, rows = judged(folders)
     by_method = able(every, rows.label.to_numpy())
+    methods = f"{len(by_method)} of {counted(len(every), 'method')}"
     about = (
-        f"{len(by_method)} of {len(every)} methods judged the {len(rows):,} rows of dev and test of "
-        f"{report['dataset']}. Its {report['rows']['train']:,} training rows are not judged, as "
+        f"{methods} judged the {counted(len(rows), 'row')} of dev and test of {report['dataset']}. "
+        f"Its {report['rows']['train']:,} training rows are not judged, as "
         "methods learnt their labels; they are listed only where the same text has two labels"
     )
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
     table = read_parquet(data, "id", "split", "label", *texts)
     listed = with_reasons(doubts.doubtful(by_method, rows.label.to_numpy(), share=share), rows, table, report)
+    listed, unknown = with_places(listed, report)
     out = out or results_of(folders[0]) / "audit" / f"{report['dataset']}.csv"
     with whole(out) as temporary:
         listed.to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
-    return listed, out, about
+    return listed, out, about + unknown
 
 
 def runs(places: list[Path]) -> list[Path]:
@@ -130,19 +133,35 @@ def with_reasons(listed: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame, 
     texts = dict(zip(table.id, table["text"] if "text" in table else table.id, strict=True))
     names = {key: [classes[int(c)] for c in both[key]] for key in ("label", "suggested")}
     whole_numbers = {key: both[key].astype("Int64") for key in ("rank", "class_rows")}
-    return both.assign(text=both.id.map(texts), **names, **whole_numbers)[COLUMNS]
+    return both.assign(text=both.id.map(texts), **names, **whole_numbers)
+
+
+def with_places(listed: pd.DataFrame, report: dict) -> tuple[pd.DataFrame, str]:
+    """The list with file and line of each row, and a sentence where these are not known."""
+    found = origins(report, listed.id)
+    if found is None:
+        unknown = ". Where rows stand is not known: their files are not here, or have changed since"
+        return listed.assign(file=pd.NA, line=pd.NA)[COLUMNS], unknown
+    return listed.merge(found, on="id", how="left", validate="many_to_one")[COLUMNS], ""
+
+
+def where(row) -> str:
+    """A row of the list as the screen names it: its id, and its file and line if these are known."""
+    if pd.isna(row.file):
+        return row.id
+    return f"{row.id} ({row.file}{'' if pd.isna(row.line) else f':{row.line}'})"
 
 
 def told(listed: pd.DataFrame, out: Path, about: str) -> str:
     """What the screen says of a list."""
     check = listed[listed.advice == doubts.CHECK]
+    rows = f"{counted(len(check), 'row')} of {counted(check.label.nunique(), 'class')}"
     lines = [
-        f"{len(check)} rows of {check.label.nunique()} classes to check, {len(listed) - len(check)} doubted "
-        f"but kept in their class: {out}",
+        f"{rows} to check, {len(listed) - len(check)} doubted but kept in their class: {out}",
         about,
     ]
     lines += [
-        f"  {row.id} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()
+        f"  {where(row)} {row.label} -> {row.suggested}: {row.reasons}" for row in check.head(10).itertuples()
     ]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tailprompt import __version__
-from tailprompt.errors import BadInput, stage
+from tailprompt.errors import BadInput, few, stage
 from tailprompt.files import whole
 from tailprompt.plan.agreement import complete
 from tailprompt.plan.places import BUNDLED
@@ -116,7 +116,7 @@ def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def example(reasons: list[str]) -> str:
     """The first reason in brackets, or nothing."""
-    return f" ({reasons[0]}{', ...' if len(reasons) > 1 else ''})" if reasons else ""
+    return f" ({few(reasons, shown=1)})" if reasons else ""
 
 
 def root_of(scale: str) -> Path:
@@ -127,9 +127,7 @@ def root_of(scale: str) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="tailprompt bundle",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt bundle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("scale", metavar="SCALE", help="name of a scale, or its folder results/<scale>")
     parser.add_argument("file", metavar="FILE", type=Path, help=f"the bundle to write, as mini{ENDING}")

@@ -56,20 +56,7 @@ def main() -> None:
         temporary.write_text(card(about, texts), "utf-8")
 
 
-STEPS = (
-    "steps",
-    "batch",
-    "length",
-    "long",
-    "reads",
-    "rate",
-    "span",
-    "augment",
-    "lr",
-    "warmup",
-    "weight_decay",
-    "precision",
-)
+STEPS = "steps batch length long reads rate span augment lr warmup weight_decay precision".split()
 COUNTS = ("documents", "classes", "train", "held_out")
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 from tailprompt.data.articles import articles, paragraphs
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import given, json_option, whole, write_json
-from tailprompt.progress import shown
+from tailprompt.machine.progress import shown
 
 
 def collect(row: dict, repository: Path, out: Path) -> dict:

@@ -17,15 +17,17 @@ import numpy as np
 from tqdm import tqdm
 
 from tailprompt import files
-from tailprompt.cpus import threads
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
 from tailprompt.data import table as data
 from tailprompt.data.folders import others
+from tailprompt.data.labels import in_order
 from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
+from tailprompt.data.places import image_root
 from tailprompt.errors import BadInput, named, stage
+from tailprompt.machine.cpus import threads
 from tailprompt.plan.digests import check_files
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
@@ -59,7 +61,7 @@ def decode(
         check_bits(modes, row["name"])
         pixels.flush()
         about = {
-            "classes": listing.classes or data.in_order(table["label"]),
+            "classes": listing.classes or in_order(table["label"]),
             "sources": digests,
             "left_out": listing.left_out,
             "skipped": listing.skipped,
@@ -81,13 +83,6 @@ def check_bits(modes: Counter, name: str) -> None:
             f"'{name}': its images have 16 bits a pixel and use at most {most} of them; state bits: {most} "
             "in its row (or as many as the camera has), or bits: 16 if they are meant to be dark"
         )
-
-
-def root_of(row: dict, data_dir: Path | None) -> Path | None:
-    """The folder of a row's images: its `root`, else a folder below data_dir."""
-    if "root" in row:
-        return Path(row["root"])
-    return data_dir / row.get("folder", row["name"]) if data_dir else None
 
 
 def main() -> None:
@@ -115,7 +110,7 @@ def main() -> None:
     where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
     paths, digests = sources.found(row, **where) if needs else ({}, {})
     check_files(files.asked_of(options.dataset).get("files"), sources.own(paths, options.raw))
-    root = root_of(row, options.data_dir)
+    root = image_root(row, options.data_dir)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])
     print(

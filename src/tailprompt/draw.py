@@ -7,11 +7,10 @@ JSON is the figure's block as `plan.blocks.expand` returns it, with `paper` and 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_option, seal, whole
+from tailprompt.files import seal, whole
 from tailprompt.report import browse
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
@@ -25,11 +24,10 @@ from tailprompt.report.figures.score_by_frequency import score_by_frequency
 from tailprompt.report.figures.score_by_setting import score_by_setting
 from tailprompt.report.figures.score_by_shots import score_by_shots
 from tailprompt.report.figures.weight_norms import weight_norms
+from tailprompt.report.options import options
 
-FORMATS = {
-    "pdf": {"CreationDate": None, "ModDate": None},
-    "png": {"Software": None},
-}  # no dates and versions, so that the bytes are the same each time
+# no dates and versions, so that the bytes are the same each time
+FORMATS = {"pdf": {"CreationDate": None, "ModDate": None}, "png": {"Software": None}}
 DOTS = 200  # per inch
 ON_SCREEN = 1.6  # the width of a figure in a window, in that on paper
 
@@ -52,19 +50,7 @@ def draw(root: Path, spec: dict, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt draw", description=__doc__.split("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="folder of a scale, results/<scale>")
-    parser.add_argument(
-        "--spec",
-        required=True,
-        metavar="JSON|FILE",
-        help="the figure's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
-    )
-    chosen = parser.parse_args()
-    draw(chosen.root, json_option(chosen.spec, "--spec", "kind"), chosen.out)
+    draw(*options("draw", __doc__, "figure"))
 
 
 FIGURES = {

@@ -38,6 +38,12 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
+def counted(number: int, thing: str) -> str:
+    """A number with its noun: 1 class, 2 classes, 1,200 runs."""
+    many = f"{thing}es" if thing.endswith(("s", "x", "ch", "sh")) else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else many}"
+
+
 @contextmanager
 def refused_as(kind: type[BaseException]) -> Iterator[None]:
     """Bad input, and a file that the system does not give or take, as an exception of another kind."""

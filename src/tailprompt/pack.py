@@ -21,9 +21,9 @@ import numpy as np
 from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import asked_of, json_option, sha256, whole, write_json
+from tailprompt.machine.progress import shown
 from tailprompt.plan.digests import check_corpora
 from tailprompt.pretraining import labelled
-from tailprompt.progress import shown
 
 TOGETHER = 1000  # documents encoded at a time
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from math import inf
@@ -33,9 +33,9 @@ from tailprompt.data.readers import header
 from tailprompt.data.writers import WRITERS
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
-from tailprompt.gpus import DEVICE, free
 from tailprompt.inputs.examples import examples_of, word_ids
 from tailprompt.inputs.written import counted
+from tailprompt.machine.gpus import DEVICE, free
 from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
@@ -50,6 +50,19 @@ from tailprompt.training.precision import PRECISIONS
 from tailprompt.training.record import finished
 from tailprompt.training.selection import given
 
+NOTE = (
+    "Probabilities are those of the model, not calibrated: 0.9 does not mean that nine of ten such rows are "
+    "right. Take them to sort rows, and choose a threshold on labelled rows."
+)
+FORMS = {  # what may be stated of a CSV or TSV file, as in a data set's row
+    "quotes": {
+        "choices": ["true", "false"],
+        "help": "whether double quotes enclose fields, or are of the texts (usual: as in the run's data)",
+    },
+    "separator": {"metavar": "CHARACTER", "help": "what separates fields (usual: found out)"},
+    "escape": {"metavar": "CHARACTER", "help": "what stands before a quote of a text (usual: another quote)"},
+    "header": {"nargs": "+", "metavar": "COLUMN", "help": "the columns of a file without a header line"},
+}
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 
 
@@ -137,10 +150,14 @@ def predict_file(
     pair: str | None = None,
     choices: list[str] | None = None,
     path: str | None = None,
+    form: Mapping | None = None,
     encoding: str,
     device: str,
 ) -> None:
-    """Read `file`, predict, write `out`; what is wrong with either shows before the model is loaded."""
+    """Read `file`, predict, write `out`; what is wrong with either shows before the model is loaded.
+
+    form: what is stated of a CSV or TSV file, as in a data set's row; quotes are else as in the run's data.
+    """
     writer = named(WRITERS, out.suffix[1:].lower(), f"file format of {out},")
     if not file.exists():
         raise BadInput(f"there is no file {file}")
@@ -156,9 +173,10 @@ def predict_file(
     columns = columns_of(about["wanted"], given, run)
     taken, classes = about["task"].shown_as, len(about["classes"])
     unit = about["task"].unit
-    table, examples = read(
-        file, columns, encoding=encoding, taken=taken, options=classes, unit=unit, own=own_columns(run)
-    )
+    row = own_row(run)
+    how = {key: row[key] for key in ("quotes",) if key in row} | {**(form or {})}
+    stated = {"encoding": encoding, "own": own_columns(row), "form": how}
+    table, examples = read(file, columns, taken=taken, options=classes, unit=unit, **stated)
     with whole(out) as temporary:
         how = about["data"].get("decoded")
         seen = decoded(examples, how, file, out) if about["images"] else nullcontext((examples, None))
@@ -188,12 +206,16 @@ def check_out(out: Path, columns: tuple[str, ...]) -> None:
         )
 
 
-def own_columns(run: Path) -> dict[str, str | list[str]]:
-    """The names that the columns have in the run's own data: what its configuration called text, and others.
+def own_row(run: Path) -> dict:
+    """The row of the run's own data in the configuration, as their report has it."""
+    return (agreement.tolerant(agreement.data_of(run).with_suffix(".json")) or {}).get("row") or {}
+
+
+def own_columns(row: dict) -> dict[str, str | list[str]]:
+    """The names that the columns have in the run's own data: what its row called text, and others.
 
     Several columns that made one text are not among them.
     """
-    row = (agreement.tolerant(agreement.data_of(run).with_suffix(".json")) or {}).get("row") or {}
     names = (row.get("columns") or {}).items()
     return {key: name for key, name in names if isinstance(name, str) or key == CHOICES}
 
@@ -216,7 +238,9 @@ def beside(file: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt predict", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="tailprompt predict", description=__doc__.split("\n")[0], epilog=NOTE
+    )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument(
         "file",
@@ -250,11 +274,16 @@ def main() -> None:
     parser.add_argument(
         "--encoding", default="utf-8-sig", help="encoding of FILE if it is text (default: utf-8)"
     )
+    for key, told in FORMS.items():
+        parser.add_argument(f"--{key}", **told)
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"], help=DEVICE)
     options = vars(parser.parse_args())
     out = options.pop("out") or beside(options["file"])
+    form = {key: value for key in FORMS if (value := options.pop(key)) is not None}
+    if "quotes" in form:
+        form["quotes"] = form["quotes"] == "true"
     replaced = out.exists()
-    predict_file(out=out, **options)
+    predict_file(out=out, form=form, **options)
     if replaced:
         print("in place of the file that was there:", file=sys.stderr)
     print(out)

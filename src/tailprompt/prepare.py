@@ -26,9 +26,7 @@ from tailprompt.tasks.registry import told
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="tailprompt prepare",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt prepare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     sources.add_options(parser)
     parser.add_argument("--listing", type=Path, help="for images: the .parquet file that stage decode wrote")
@@ -44,12 +42,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, help="the Parquet file to write; its report goes beside it (.json)"
     )
-    parser.add_argument(
-        "--fetch-only", action="store_true", help="download and check the source files only; needs no --out"
-    )
     options = parser.parse_args()
-    if not options.fetch_only and not (options.out and options.out.name):
-        parser.error("--out names the file to write; only --fetch-only needs none")
+    if not (options.out and options.out.name):
+        parser.error("--out names the file to write")
     return options
 
 
@@ -66,9 +61,6 @@ def main() -> None:
     else:
         where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
         paths, digests = sources.found(row, **where)
-        if options.fetch_only:
-            print("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in paths.values()))
-            return
         words = Path(row["verbalizer"]) if row.get("verbalizer") else None
         learned = files.read_json(options.learned, "classes")["classes"] if options.learned else ()
         table, classes = data.load(row, paths, words=words, learned=learned)

@@ -23,10 +23,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
-from tailprompt.cpus import threads
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
-from tailprompt.gpus import DEVICE, SLOTS, free
+from tailprompt.machine.cpus import threads
+from tailprompt.machine.gpus import DEVICE, SLOTS, free
 from tailprompt.model.folder import WHOLE, weights_in
 from tailprompt.model.tensors import write_tensors
 from tailprompt.pretraining.objectives import Batch, Task, build

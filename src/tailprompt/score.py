@@ -49,7 +49,6 @@ def score_run(run: Path, data: Path) -> None:
     """Write `scores.parquet` into the folder of a run. data: the report (.json) of its data set."""
     record = read_json(run / "run.json")
     agreement.check(run, record)
-    agreement.check_intact(run, record)
     with whole(run / "scores.parquet") as temporary:
         scores_of(run, data).to_parquet(temporary, index=False)
 
@@ -82,7 +81,6 @@ def finished(root: Path) -> Iterator[tuple[Path, dict]]:
         run = read_json(folder / "run.json")
         try:
             agreement.check(folder, run)
-            agreement.check_intact(folder, run)
         except BadInput as error:
             print(f"left out: {error}", file=sys.stderr)
         else:
@@ -99,10 +97,7 @@ def main() -> None:
         help="report of its data set: results/<scale>/data/<dataset>.json, beside the Parquet file",
     )
     parser.add_argument(
-        "--collect",
-        type=Path,
-        metavar="ROOT",
-        help="folder of a scale, results/<scale>, whose runs to score",
+        "--collect", type=Path, metavar="ROOT", help="folder of a scale, results/<scale>, whose runs to score"
     )
     chosen = parser.parse_args()
     if chosen.collect:

@@ -7,12 +7,12 @@ JSON is the table's block as `plan.blocks.expand` returns it, with `paper` and `
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from tailprompt.errors import named, stage
-from tailprompt.files import json_option, seal, whole
+from tailprompt.files import seal, whole
 from tailprompt.report import typeset
+from tailprompt.report.options import options
 from tailprompt.report.tables.claims import claims
 from tailprompt.report.tables.feature_statistics import feature_statistics
 from tailprompt.report.tables.scores import scores
@@ -36,19 +36,7 @@ def tabulate(root: Path, spec: dict, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="tailprompt tabulate", description=__doc__.split("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="folder of a scale, results/<scale>")
-    parser.add_argument(
-        "--spec",
-        required=True,
-        metavar="JSON|FILE",
-        help="the table's block of config/papers/<paper>.yaml, expanded (snakemake -p prints it)",
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="PREFIX", help="path of the files, without an extension"
-    )
-    chosen = parser.parse_args()
-    tabulate(chosen.root, json_option(chosen.spec, "--spec", "kind"), chosen.out)
+    tabulate(*options("tabulate", __doc__, "table"))
 
 
 KINDS = {

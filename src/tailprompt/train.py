@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":  # before torch is imported: a process that has imported it may run this
-    from tailprompt.preload import run
+    from tailprompt.machine.preload import run
 
     sys.exit(run("tailprompt.train"))
 
@@ -26,33 +26,26 @@ from tqdm import tqdm
 
 from tailprompt.components.resolve import run_of
 from tailprompt.components.run import Run
-from tailprompt.cpus import threads
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, check_rows, class_words
 from tailprompt.errors import BadInput, known
 from tailprompt.files import keyed, read_json, sha256, write_json
-from tailprompt.gpus import DEVICE, SLOTS, free
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.inputs.label_words import scored, unread
+from tailprompt.machine.cpus import threads
+from tailprompt.machine.gpus import DEVICE, SLOTS, free
+from tailprompt.machine.progress import say
 from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
-from tailprompt.model.weights import (
-    file_of,
-    learns_whole,
-    load_trained,
-    need_not_hold,
-    tuned,
-    write_weights,
-)
+from tailprompt.model.weights import file_of, learns_whole, load_trained, need_not_hold, tuned, write_weights
 from tailprompt.plan.agreement import CHECKED, read_asked
 from tailprompt.plan.digests import check_read
 from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.places import begins_at
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
-from tailprompt.progress import say
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict
@@ -73,13 +66,7 @@ from tailprompt.training.selection import check_dev, chosen_threshold, dev_score
 
 
 def train(
-    root: Path,
-    point: Point,
-    asked: dict,
-    device: torch.device,
-    start: Path | None,
-    *,
-    capture: bool = True,
+    root: Path, point: Point, asked: dict, device: torch.device, start: Path | None, *, capture: bool = True
 ) -> None:
     """Train `point` and write its folder. asked: as `plan.asked.asked` says it, which run.json repeats.
 

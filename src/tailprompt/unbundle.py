@@ -189,9 +189,7 @@ def move(source: Path, target: Path, files: Iterable[Path]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="tailprompt unbundle",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="tailprompt unbundle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a bundle, or several to merge")
     parser.add_argument(

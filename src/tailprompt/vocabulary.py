@@ -16,8 +16,7 @@ from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
 from tailprompt.files import asked_of, json_option, whole, write_json
 from tailprompt.plan.digests import check_corpora
-
-SENTINELS = [f"<extra_id_{number}>" for number in range(99, -1, -1)]  # the last id is <extra_id_0>, as in T5
+from tailprompt.pretraining.recipes import SENTINELS
 
 
 def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int = 1000) -> tuple[Tokenizer, dict]:
@@ -53,14 +52,14 @@ def unigram(paragraphs: Iterable[str], *, size: int) -> tuple[Tokenizer, dict]:
         vocab_size=size - len(SENTINELS), special_tokens=special, unk_token="<unk>", show_progress=True
     )
     tokenizer.train_from_iterator(paragraphs, trainer)
-    tokenizer.add_special_tokens(SENTINELS)
+    tokenizer.add_special_tokens(SENTINELS[::-1])  # the last id is <extra_id_0>, as in T5
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )
     return tokenizer, {
         "tokenizer_class": "T5Tokenizer",
         "extra_ids": len(SENTINELS),
-        "extra_special_tokens": SENTINELS[::-1],
+        "extra_special_tokens": SENTINELS,
         "pad_token": "<pad>",
         "eos_token": "</s>",
         "unk_token": "<unk>",

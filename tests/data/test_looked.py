@@ -28,7 +28,7 @@ def written(path, **columns):
 def test_columns_are_found_by_name_in_each_format(tmp_path, ending):
     file = written(tmp_path / f"a.{ending}", ID=range(20), Text=ENGLISH, Category=LABELS)
     found = look(file)
-    assert found.columns == {"text": "Text", "label": "Category"} and found.language == "en"
+    assert found.columns == {"text": "Text", "label": "Category", "id": "ID"} and found.language == "en"
     assert (found.rows, found.classes, found.alone) == (20, 3, 0)
 
 
@@ -219,3 +219,42 @@ def test_a_column_of_lists_is_no_label_and_no_other_is_taken_in_its_place(tmp_pa
     with pytest.raises(BadInput, match="'labels' holds several labels in a row.*multi-label"):
         look(tmp_path / "a.jsonl", **given)
     assert look(tmp_path / "a.jsonl", label="lang").columns["label"] == "lang"
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "ticket_id", "Ticket ID", "orderId", "uuid", "编号"])
+def test_a_column_of_ids_names_the_rows_and_is_said(tmp_path, name):
+    file = written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: range(100, 120)})
+    found = look(file)
+    assert found.columns == {"text": "text", "label": "label", "id": name}
+    assert f"ids of rows: column '{name}'" in found.said
+
+
+@pytest.mark.parametrize(
+    "name, cells",
+    [("id", [1] * 20), ("id", ["", *range(19)]), ("paid", range(20)), ("n", range(20)), ("grid", range(20))],
+    ids=["repeated", "empty", "paid", "n", "grid"],
+)
+def test_a_column_without_a_value_of_its_own_in_each_row_or_of_another_name_is_no_id(tmp_path, name, cells):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: cells}))
+    assert found.columns == {"text": "text", "label": "label"}
+
+
+@pytest.mark.parametrize(
+    "label, kind, says",
+    [
+        (
+            range(20),
+            LABELS,
+            "has 20 different values in 20 rows, so it holds no classes; --label takes .*: kind",
+        ),
+        ([*range(15), 1, 2, 3, 4, 5], LABELS, "has 15 different values in 20 rows, .*: kind"),
+        (["a"] * 20, LABELS, "has one value in all rows, so it holds no classes; .*: kind"),
+        (range(20), range(20), "no other column of the file has values that come again either"),
+    ],
+    ids=["all", "most", "one", "nowhere"],
+)
+def test_a_label_without_classes_is_refused_with_the_columns_that_have_some(tmp_path, label, kind, says):
+    texts = [f"{text} {i}" for i, text in enumerate(ENGLISH)]
+    file = written(tmp_path / "a.csv", text=texts, number=label, kind=kind)
+    with pytest.raises(BadInput, match=f"a.csv: the column 'number' .*{says}"):
+        look(file, label="number")

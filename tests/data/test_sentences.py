@@ -349,7 +349,7 @@ def test_one_sentence_is_not_a_file_to_split(tmp_path):
 
 def test_a_lone_sentence_without_an_entity_is_called_so(tmp_path):
     (tmp_path / "a.conll").write_text("Ann B-PER\n\n" * 20 + "left O\n", "utf-8")
-    refused({"all": tmp_path / "a.conll"}, "1 classes have one example (no entity)")
+    refused({"all": tmp_path / "a.conll"}, "1 class of one example (no entity)")
 
 
 def test_types_that_train_lacks_may_be_allowed(tmp_path):

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 import torch
+from batches import batch_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
@@ -33,7 +34,7 @@ def encoded(tokenizer, texts, *, columns=None, **changes):
 
 
 def tokens(tokenizer, examples, row=0):
-    inputs, _ = examples.batch(torch.tensor([row]))
+    inputs, _ = batch_of(examples, torch.tensor([row]))
     return tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
 
 
@@ -87,7 +88,7 @@ def test_shorten_pops_from_the_longer_and_from_the_pair_when_equal(text, pair, b
 
 def test_a_batch_pads_to_its_longest_example_only(tokenizer):
     examples = encoded(tokenizer, ["gold", "gold " * 15, "gold gold"])
-    inputs, _ = examples.batch(torch.tensor([0, 2]))
+    inputs, _ = batch_of(examples, torch.tensor([0, 2]))
     assert inputs["input_ids"].shape[1] == int(examples.lengths[2])
     assert inputs["attention_mask"].sum(1).tolist() == examples.lengths[[0, 2]].tolist()
 
@@ -103,7 +104,7 @@ def test_no_batch_is_padded_beyond_what_a_text_may_have(tokenizer):
 def test_rows_say_how_many_options_they_have(t5):
     offered = {"choices": [["one", "two", "three"], ["one", "two"]], "label": 1}
     examples = encoded(t5, ["a", "b"], columns=offered, **FORMATTED | {"template": OPTIONS})
-    assert examples.batch(torch.tensor([1, 0]))[0]["options"].tolist() == [2, 3]
+    assert batch_of(examples, torch.tensor([1, 0]))[0]["options"].tolist() == [2, 3]
     for options in (["one"], list("abcd")):
         with pytest.raises(BadInput, match=f"row 0 has {len(options)} options and the right one is number 2"):
             encoded(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from batches import batch_of
 
 from tailprompt.errors import BadInput
 from tailprompt.inputs import images
@@ -31,7 +32,7 @@ def read(file, *, training=True, size=16, **settings):
 
 def drawn(examples, indices, *, seed=0):
     torch.manual_seed(seed)
-    return examples.batch(indices)
+    return batch_of(examples, indices)
 
 
 def test_images_are_examples(file):
@@ -42,7 +43,7 @@ def test_images_are_examples(file):
 
 
 def test_evaluation_shows_the_stored_pixels_where_no_size_changes(file):
-    pixels = read(file, training=False, size=SIDE).batch(torch.tensor([3, 1]))[0]["pixels"]
+    pixels = batch_of(read(file, training=False, size=SIDE), torch.tensor([3, 1]))[0]["pixels"]
     stored = torch.from_numpy(np.load(file)[table().image[[3, 1]]]).permute(0, 3, 1, 2)
     torch.testing.assert_close(pixels, stored / 127.5 - 1, atol=1e-6, rtol=0)
 
@@ -50,9 +51,9 @@ def test_evaluation_shows_the_stored_pixels_where_no_size_changes(file):
 @pytest.mark.parametrize("settings", [{}, {"test_zoom": 1.143}, {"test_zoom": 1.143, "views": 5}])
 def test_a_view_of_evaluation_does_not_depend_on_its_batch(file, settings):
     examples = read(file, training=False, **settings).to("cpu")
-    together, labels = examples.batch(torch.arange(NUMBER))
+    together, labels = batch_of(examples, torch.arange(NUMBER))
     for index in range(NUMBER):
-        alone, label = examples.batch(torch.tensor([index]))
+        alone, label = batch_of(examples, torch.tensor([index]))
         torch.testing.assert_close(alone["pixels"][0], together["pixels"][index])
         assert label == labels[index]
 
@@ -89,13 +90,13 @@ def test_the_state_of_the_generator_decides_a_batch(file, augment):
 def test_mixup_gives_both_labels_and_the_share_in_training_only(file):
     indices = torch.arange(6)
     plain = read(file, augment="none")
-    whole, labels = plain.batch(indices)
-    inputs, (first, second, share) = read(file, augment="none", mixup=1.0).batch(indices)
+    whole, labels = batch_of(plain, indices)
+    inputs, (first, second, share) = batch_of(read(file, augment="none", mixup=1.0), indices)
     assert torch.equal(first, labels) and sorted(second.tolist()) == sorted(labels.tolist())
     assert share.shape == () and 0 <= share <= 1
     mixed = [share * a + (1 - share) * b for a in whole["pixels"] for b in whole["pixels"]]
     assert all(any(torch.allclose(image, one, atol=1e-6) for one in mixed) for image in inputs["pixels"])
-    assert torch.is_tensor(read(file, training=False, mixup=1.0).batch(indices)[1])
+    assert torch.is_tensor(batch_of(read(file, training=False, mixup=1.0), indices)[1])
 
 
 def test_settings_and_files_of_no_use_are_one_sentence(file, tmp_path):

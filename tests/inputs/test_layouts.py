@@ -5,6 +5,7 @@ from string import Formatter
 import pandas as pd
 import pytest
 import torch
+from batches import batch_of
 from transformers import AutoTokenizer
 
 from tailprompt.inputs.encode import encode, encode_words
@@ -38,14 +39,16 @@ def table(form, *, text="the film is good", options=("one", "two words", "three"
 def tokens(tokenizer, template, rows, *, input="formatted", language="en"):
     told = {"input": input, "template": template, "language": language, "words": WORDS}
     examples = encode(rows, tokenizer, **told, max_length=64, positions=512)
-    inputs, _ = examples.batch(torch.tensor([0]))
+    inputs, _ = batch_of(examples, torch.tensor([0]))
     return tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist()), inputs
 
 
 def test_plain_input_is_the_tokenizers_own(bert):
     rows = pd.DataFrame({"id": ["a", "b"], "label": 0, "text": ["copper prices rose", "gold"]})
     for paired in (rows, rows.assign(pair=["metals", "gold fell sharply today"])):
-        inputs, _ = encode(paired, bert, input="plain", max_length=32, positions=512).batch(torch.arange(2))
+        inputs, _ = batch_of(
+            encode(paired, bert, input="plain", max_length=32, positions=512), torch.arange(2)
+        )
         texts = [paired[slot].tolist() for slot in ("text", "pair") if slot in paired]
         own = bert(*texts, padding=True, return_tensors="pt")
         for key in ("input_ids", "token_type_ids", "attention_mask"):

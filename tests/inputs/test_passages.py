@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from batches import batch_of
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -195,7 +196,7 @@ def asked():
 
 def test_each_option_is_a_sequence_of_its_own(tokenizer):
     ours = encode_options(asked(), tokenizer, most=3, max_length=32, positions=512)
-    inputs, labels = ours.batch(torch.tensor([1, 0]))
+    inputs, labels = batch_of(ours, torch.tensor([1, 0]))
     assert len(ours) == 2 and labels.tolist() == [2, 1] and inputs["options"].tolist() == [3, 2]
     for place, (text, option) in enumerate(
         [

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+from batches import batch_of
 from conftest import ROW
 from rounding import TEXT, assert_near
 from transformers import AutoModelForMaskedLM
@@ -52,7 +53,7 @@ def test_verbalizer_equals_the_whole_pretrained_head_averaged_over_word_tokens(b
     form = {"input": "prompted", "template": "{text} it is {mask} .", "max_length": 16, "positions": 512}
     rows = pd.DataFrame({"id": ["x", "y"], "text": ["the linux kernel", "a game"], "label": [0, 1]})
     examples = encode(rows, whole.tokenizer, **form)
-    inputs, _ = examples.batch(torch.arange(2))
+    inputs, _ = batch_of(examples, torch.arange(2))
     position = inputs.pop("position")
     with torch.no_grad():
         vocabulary = real(**inputs).logits[torch.arange(2), position]
@@ -110,7 +111,7 @@ def test_eta_acts_when_the_model_predicts_and_not_when_it_trains(backbone):
             module.p = 0.0
     row = pd.DataFrame({"id": ["x"], "text": ["x"], "label": [0]})
     examples = encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512)
-    inputs, _ = examples.batch(torch.arange(1))
+    inputs, _ = batch_of(examples, torch.arange(1))
     training, predicting = model.train()(inputs), model.eval()(inputs)
     bias = model.head.bias()
     assert_near(
@@ -171,8 +172,8 @@ def test_a_frozen_body_drops_nothing_unless_it_is_told_to(backbone):
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.5
     row = pd.DataFrame({"id": ["x"], "text": ["the linux kernel"], "label": [0]})
-    batch, _ = encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512).batch(
-        torch.arange(1)
+    batch, _ = batch_of(
+        encode(row, backbone.tokenizer, input="plain", max_length=8, positions=512), torch.arange(1)
     )
     words = encode_words(WORDS, backbone.tokenizer)
     rests = composed(backbone, words, tuner="frozen").body

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+from batches import batch_of
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
@@ -57,7 +58,7 @@ def composed(row=ROW, device=CPU, **changes):
 
 
 def loss_slope_and_logits(model, examples):
-    inputs, labels = examples.batch(torch.arange(3))
+    inputs, labels = batch_of(examples, torch.arange(3))
     loss = F.cross_entropy(model.train()(inputs), labels)
     loss.backward()
     return loss.detach(), model.body.prompts.grad, predict(model, examples)
@@ -95,7 +96,7 @@ def test_layers_computed_twice_give_the_same_slope_and_keep_less():
             return value
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
-            model.train()(examples.batch(torch.arange(3))[0])
+            model.train()(batch_of(examples, torch.arange(3))[0])
         return sum(sizes)
 
     plain, again = composed(), composed(ROW | {"checkpointing": True})

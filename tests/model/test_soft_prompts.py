@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import torch
 import toy
+from batches import batch_of
 from rounding import T5, assert_near
 from safetensors.torch import load_file
 from torch.nn import functional as F
@@ -65,7 +66,7 @@ def test_the_prompt_learns_and_the_rest_stays_to_the_bit(backbone):
     before = {name: value.clone() for name, value in model.state_dict().items()}
     learned = [value for value in model.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=0.1)
-    inputs, labels = examples.batch(torch.arange(3))
+    inputs, labels = batch_of(examples, torch.arange(3))
     model.train()
     F.cross_entropy(model(inputs), labels).backward()
     assert (model.body.prompts.grad.norm(dim=1) > 0).all()
@@ -77,8 +78,8 @@ def test_the_prompt_learns_and_the_rest_stays_to_the_bit(backbone):
 def test_an_example_scores_alike_alone_and_padded_in_a_batch(backbone):
     model, examples = composed(backbone)
     model.eval()
-    together = model(examples.batch(torch.arange(3))[0])
-    alone = torch.cat([model(examples.batch(torch.tensor([i]))[0]) for i in range(3)])
+    together = model(batch_of(examples, torch.arange(3))[0])
+    alone = torch.cat([model(batch_of(examples, torch.tensor([i]))[0]) for i in range(3)])
     assert_near(together, alone, rounded=T5)
 
 
@@ -86,7 +87,7 @@ def test_t5_scores_are_those_of_its_own_generation_head():
     row = {"family": "t5", "path": f"{SHIPPED}/t5-mini"}
     model, examples = composed(backbones.load(row), tuner="full")
     own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
-    inputs, _ = examples.batch(torch.arange(3))
+    inputs, _ = batch_of(examples, torch.arange(3))
     start = torch.tensor([[0, backbones.sentinel(backbones.load(row).tokenizer)]]).expand(3, -1)
     logits = own(
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=start
@@ -99,7 +100,7 @@ def test_open_decoding_is_the_softmax_of_the_whole_vocabulary():
     backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
     model, examples = composed(backbone, tuner="full", decoding="open")
     own = AutoModelForMaskedLM.from_pretrained(f"{SHIPPED}/bert-mini", dtype=torch.float32).eval()
-    inputs, _ = examples.batch(torch.arange(3))
+    inputs, _ = batch_of(examples, torch.arange(3))
     position = inputs["position"]
     logits = own(inputs["input_ids"], inputs["attention_mask"]).logits[torch.arange(3), position]
     words = [ids[0] for ids in answers(backbone)]
@@ -116,7 +117,7 @@ def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_ans
     released["ending_loss"] = ending  # in pre-training there is one more sentinel
     model, examples = composed(backbone, **released)
     own = T5ForConditionalGeneration.from_pretrained(row["path"], dtype=torch.float32).eval()
-    inputs, labels = examples.batch(torch.arange(3))
+    inputs, labels = batch_of(examples, torch.arange(3))
     words = torch.tensor(answers(backbone))
     said = torch.cat([torch.full((3, 1), backbones.sentinel(backbone.tokenizer)), words[labels]], dim=1)
     if ending:
@@ -132,7 +133,7 @@ def test_the_released_loss_is_that_of_t5s_generation_of_the_sentinel_and_the_ans
 def test_a_masked_language_model_has_no_sentinel_to_lose_by():
     backbone = backbones.load({"family": "bert", "path": f"{SHIPPED}/bert-mini"})
     model, examples = composed(backbone, decoding="open", sentinel_loss=True)
-    assert model.train()(examples.batch(torch.arange(3))[0]).shape == (3, 3)
+    assert model.train()(batch_of(examples, torch.arange(3))[0]).shape == (3, 3)
 
 
 def test_open_decoding_refuses_words_of_several_tokens():
@@ -148,7 +149,7 @@ def test_an_option_that_is_not_there_is_never_chosen():
     rows = TABLE.head(2).assign(choices=options)
     words = {"0": "", "1": "", "2": ""}
     model = compose(backbone, run, words=answers(backbone, words, run), texts=())
-    inputs, _ = encode_rows(rows, backbone, run, words=words).batch(torch.arange(2))
+    inputs, _ = batch_of(encode_rows(rows, backbone, run, words=words), torch.arange(2))
     logits = model.eval()(inputs)
     assert logits[1, 2] == NEVER and (logits[0] > NEVER).all()
 

@@ -11,7 +11,7 @@ import yaml
 from tailprompt.data.looked import Looked, look
 from tailprompt.data.table import load as prepared
 from tailprompt.errors import BadInput
-from tailprompt.plan import first_hours, first_round
+from tailprompt.plan import first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
 from tailprompt.plan.rows import dataset_row
@@ -32,7 +32,7 @@ def test_what_is_written_loads_and_asks_for_each_method_on_all_and_on_half(tmp_p
     points = all_points(whole)
     assert {point.dataset for point in points} == {"my-my-tickets-2", "my-my-tickets-2@train=21"}
     methods = whole["papers"]["try"]["tables"]["first"]["methods"]
-    assert {point.method for point in points} == {*methods} and len(points) == 2 * 3 * len(methods)
+    assert {point.method for point in points} == {*methods} and len(points) == 3 * (len(methods) + 3)
     assert whole["datasets"]["my-my-tickets-2"]["columns"] == {"text": "it's", "label": "label"}
     assert {"scale", "make", "datasets", "sets", "protocols", "device"} <= yaml.safe_load(
         file.read_text()
@@ -89,7 +89,7 @@ def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
 def test_the_times_are_told_by_method(tmp_path):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
     runs, methods = first_hours.told(load([tmp_path / "c.yaml"]))
-    assert "36 runs, about" in runs and "tfidf" in methods
+    assert "27 runs, about" in runs and "tfidf" in methods
 
 
 def record(steps, seconds):
@@ -116,11 +116,11 @@ def test_only_what_is_left_is_counted(tmp_path, monkeypatch):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
     whole = load([tmp_path / "c.yaml"])
     slow = lambda _config, point, *_: 120.0 if point.method != "prompt" else None  # noqa: E731
-    monkeypatch.setattr(first_hours, "finished", slow)
+    monkeypatch.setattr(forecast, "finished", slow)
     said = first_hours.told(whole)
-    assert said[0].startswith("6 runs of 36, the others are done, about")
-    monkeypatch.setattr(first_hours, "finished", lambda *_: 120.0)
-    assert first_hours.told(whole)[0] == "all 36 runs are done"
+    assert said[0].startswith("3 runs of 27, the others are done, about")
+    monkeypatch.setattr(forecast, "finished", lambda *_: 120.0)
+    assert first_hours.told(whole)[0] == "all 27 runs are done"
 
 
 def test_a_method_that_no_table_takes_is_said_before_anything_runs(tmp_path):
@@ -185,5 +185,5 @@ def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows)
     first_round.settle(looked, tmp_path / "c.yaml", anew=False)
     told = load([tmp_path / "c.yaml"])["protocols"]["mine"]["settings"]
     an_epoch = -(-min(rows, 1500) // told["batch"])
-    assert round(told["epochs"] * an_epoch) == 250 and told["patience"] == told["epochs"]
+    assert round(told["epochs"] * an_epoch) == first_round.STEPS and told["patience"] == told["epochs"]
     assert told["select"] == ("f1" if rows >= 500 else "last")

@@ -4,22 +4,25 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from scales import scale
 
 from tailprompt import __main__
+from tailprompt.data.table import load as load_rows
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import agreement, asked, blocks, made, starts
+from tailprompt.plan import agreement, asked, blocks, made, own_rows, starts
 from tailprompt.plan import settings as plan
-from tailprompt.plan.forecast import forecast, seconds_left
+from tailprompt.plan.forecast import forecast, seconds_left, unseen
 from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
 from tailprompt.plan.layers import merge
+from tailprompt.plan.own_rows import looked_at
 
 
 def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     text = forecast(scale("paper"), tmp_path)
-    assert "7300 runs, 0 of them done" in text and "186.57 GB of weights" in text
+    assert "7,300 runs, 0 of them done" in text and "186.57 GB of weights" in text
     assert "7300 by a rule of thumb: 6 x parameters" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
     assert "to name as files of plain text: corpora.text" in text
@@ -106,12 +109,12 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
 @pytest.mark.parametrize(
     "row, cut, rows",
     [
-        ({"path": "own.csv"}, {}, 41),
-        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 41),
+        ({"path": "own.csv"}, {}, 40),
+        ({"files": {"train": "own.csv", "dev": "own.csv"}}, {}, 40),
         ({"files": {"all": {"path": "own.csv"}}}, {"train": 7}, 7),
         ({"path": "own.csv", "verbalizer": "words.csv"}, {"shots": 8}, 24),
         ({"classes": 5}, {"shots": 8}, 40),
-        ({"path": "own.csv"}, {"shots": 8}, 41),
+        ({"path": "own.csv"}, {"shots": 8}, 40),
         ({"examples": 99, "corpus": "text", "path": "own.csv"}, {}, 99),
         ({"trained_on": "other"}, {}, 0),
         ({"path": "none.csv"}, {}, 10_000),
@@ -119,10 +122,28 @@ def test_few_examples_and_a_prompts_own_are_what_the_rule_counts():
         ({"files": {"all": {"url": "https://a/b.csv"}}}, {"dev": 3}, 10_000),
     ],
 )
-def test_rows_not_prepared_yet_are_what_is_stated_or_the_lines_of_the_file(tmp_path, row, cut, rows):
+def test_rows_not_prepared_yet_are_what_is_stated_or_the_records_of_the_file(tmp_path, row, cut, rows):
     (tmp_path / "own.csv").write_text("text,label\n" + "a,b\n" * 40)
     (tmp_path / "words.csv").write_text("label,words\na,a\nb,b\nc,c\n")
     assert stated({**row, "cut": cut}, tmp_path) == rows
+
+
+@pytest.mark.parametrize(
+    "name, content, row, rows",
+    [
+        ("a.csv", 'text,label\n"two\nlines",a\n"one ""word""\n\n\n",b\n', {}, 2),
+        ("a.csv", 'text;label\n"two\nlines";a\n"b;\n";b\n', {}, 2),
+        ("a.csv", 'x|a\n"two\nlines"|b\n', {"separator": "|", "header": ["text", "label"]}, 2),
+        ("a.tsv", 'text\tlabel\n"two\nlines"\ta\n\n', {}, 1),
+        ("a.tsv", 'text\tlabel\n"one\ta\ntwo"\tb\n', {"quotes": False}, 2),
+        ("a.csv", "text,label\r\na,b\r\n", {}, 1),
+        ("a.csv", "text,label\n", {}, 1),
+        ("a.jsonl", '{"text": "a\\nb", "label": "a"}\n' * 3, {}, 3),
+    ],
+)
+def test_the_rows_of_a_file_are_its_records_whatever_its_lines(tmp_path, name, content, row, rows):
+    (tmp_path / name).write_text(content)
+    assert stated({"path": name, "cut": {}, **row}, tmp_path) == rows
 
 
 @pytest.mark.parametrize("place, cut, rows", [("", {}, 7), ("train", {}, 7), ("", {"total": 3}, 3)])
@@ -205,7 +226,7 @@ def test_the_rule_counts_the_patches_of_an_image_and_the_bytes_of_ones_own_text(
     vit = {"img_size": 32, "patch_size": 4}
     assert patches({}, vit) == 64 and patches({"size": 16}, vit) == 16 and patches({}, {}) == 196
     (tmp_path / "own.csv").write_text("a text,label\n" * 40)
-    assert text_length({"path": "own.csv"}, 128, tmp_path) == 13 / 4
+    assert text_length({"path": "own.csv"}, 128, tmp_path) == pytest.approx(13 * 40 / 39 / 4)
     assert text_length({"path": "own.csv"}, 2, tmp_path) == 2
     assert text_length({"path": "absent.csv"}, 128, tmp_path) == 64
 
@@ -258,3 +279,38 @@ def test_a_run_takes_as_long_as_those_of_its_method():
     done = {replace(first, seed=7): 10.0, replace(first, seed=8): 20.0, replace(slow, seed=7): 900.0}
     left = seconds_left(config, [first, slow], done, Path("."), cpu=True)
     assert (left[first], left[slow]) == (15.0, 900.0)
+
+
+@pytest.mark.parametrize(
+    "text, label, says",
+    [
+        ("", "a", "has an empty text"),
+        ("t", "", "label"),
+        ("t", "A", "differ"),
+        ("t", "b", "class"),
+    ],
+    ids=["text", "label", "case", "alone"],
+)
+def test_the_plan_refuses_what_preparing_a_small_file_would(tmp_path, text, label, says):
+    file = tmp_path / "own.csv"
+    rows = pd.DataFrame({"text": [f"t {i}" for i in range(30)] + [text], "label": ["a", "c"] * 15 + [label]})
+    rows.to_csv(file, index=False)
+    row = {"name": "own", "path": str(file), "language": "en"}
+    with pytest.raises(BadInput) as of_plan:
+        looked_at(row, tmp_path)
+    with pytest.raises(BadInput) as of_prepare:
+        load_rows(row, {"all": file})
+    assert str(of_plan.value) == str(of_prepare.value)
+
+
+def test_the_plan_says_which_rows_it_has_not_looked_at(tmp_path, monkeypatch):
+    file = tmp_path / "own.csv"
+    pd.DataFrame({"text": [f"t {i}" for i in range(30)], "label": ["a", "c"] * 15}).to_csv(file, index=False)
+    own = {"path": str(file), "language": "en"}
+    whole = {"scale": "x", "datasets": {"own": own, "photos": {"root": "p", "language": "image"}}}
+    assert unseen(whole, ["own", "own@train=9"], tmp_path) == []
+    assert "rows not looked at: photos (" in unseen(whole, ["own", "photos"], tmp_path)[0]
+    monkeypatch.setattr(own_rows, "SMALL", 9)
+    assert "rows not looked at: own (" in unseen(whole, ["own"], tmp_path)[0]
+    public = {"files": {"all": {"url": "https://a/b.csv"}}}
+    assert unseen(whole | {"datasets": {"own": public}}, ["own"], tmp_path) == []

@@ -21,8 +21,9 @@ from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import held, keep
 from tailprompt.plan.points import Point
+from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
-from tailprompt.plan.status import DONE, FAILED, OPEN, comment, queued, status
+from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
 
 DEMO = scale("demo")
 TRACEBACK = "Traceback (most recent call last):\n  File x\n    y"
@@ -118,13 +119,28 @@ def test_a_damaged_record_is_stale_and_not_a_crash(stood):
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert queued() == {}
-    squeue = tmp_path / "squeue"
-    squeue.write_text("#!/bin/sh\necho '17|PENDING|rule_train_wildcards_demo_a|b'\necho noise\n")
+    assert queued(tmp_path) == {}
+    squeue, there = tmp_path / "squeue", tmp_path.resolve()
+    rows = [
+        f"17|PENDING|None|{there}|rule_train_wildcards_demo_a|b",
+        f"18|RUNNING|None|{there.parent}|rule_train_wildcards_demo_c",  # of another copy of the project
+        f"19|PENDING|Priority|{there}|rule_train_wildcards_demo_d",
+        f"20|PENDING|PartitionConfig|{there}|rule_decode_wildcards_demo_e",
+        "noise",
+    ]
+    squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
     squeue.chmod(squeue.stat().st_mode | stat.S_IXUSR)
-    assert queued() == {"rule_train_wildcards_demo_a|b": "job 17, pending"}
+    assert queued(tmp_path) == {
+        "rule_train_wildcards_demo_a|b": "job 17, pending",
+        "rule_train_wildcards_demo_d": "job 19, pending (Priority)",
+        "rule_decode_wildcards_demo_e": f"job 20, pending (PartitionConfig: {NEVER['PartitionConfig']})",
+    }
+    text, _ = status(DEMO, tmp_path)
+    assert (
+        "queued, of other jobs:\n  rule_decode_wildcards_demo_e: job 20, pending (PartitionConfig: " in text
+    )
     squeue.write_text("#!/bin/sh\nexit 1\n")
-    assert queued() == {}
+    assert queued(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -159,14 +175,14 @@ def told(event, **more):
 
 
 def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_path):
+    for job in (3, 6):
+        (tmp_path / f"{job}.log").write_text("error: the loss is nan\n")
+    (tmp_path / "5.log").write_text("error: no verbalizer\n")
     failed: dict = {}
     records = [told("job_error", jobid=job, log=[str(tmp_path / f"{job}.log")]) for job in (3, 4, 5, 6)]
     records += [told("job_finished", job_id=4), told("job_info"), told("job_error", jobid=7, log=[])]
     assert all(note_failed(failed, record) for record in [*records, logging.makeLogRecord({})])
-    assert [log.name for log in failed.values()] == ["3.log", "5.log", "6.log"]
-    for job in (3, 6):
-        (tmp_path / f"{job}.log").write_text("error: the loss is nan\n")
-    (tmp_path / "5.log").write_text("error: no verbalizer\n")
+    assert [log.name for log, _ in failed.values()] == ["3.log", "5.log", "6.log"]
     assert last_words(failed.values()).splitlines() == [
         "",
         "3 jobs failed:",
@@ -174,6 +190,44 @@ def test_the_last_words_are_the_sentences_of_the_jobs_that_failed_for_good(tmp_p
         f"  {tmp_path}/5.log: no verbalizer",
     ]
     assert last_words([]) == ""
+
+
+SBATCH = (
+    "SLURM sbatch failed. The error message was 'sbatch: error: Memory specification can not be satisfied\n"
+)
+MORE = "sbatch refused its next attempt (Memory specification can not be satisfied)"
+TOO_LITTLE, SAVED = "too little memory", "stopped by SIGTERM after step 3"
+ATTEMPTS = {
+    "more than a node has": ([(f"error: {TOO_LITTLE}", ""), *2 * [(None, SBATCH)]], f"{TOO_LITTLE}; {MORE}"),
+    "at once more than a node has": (3 * [(None, SBATCH)], MORE.replace("its next attempt", "it")),
+    "another reason": ([("error: one", ""), ("error: two", "")], "two"),
+    "a log that stayed": ([(SAVED, ""), (SAVED, SBATCH)], f"{SAVED}; {MORE}"),
+    "its own word": ([(SAVED, "SLURM status is: 'TIMEOUT'.")], SAVED),
+} | {
+    state: ([("3 of 9 steps", f"SLURM-job '7' failed, SLURM status is: '{state}'. Reason: None.")], why)
+    for state, why in STATES_OF_SLURM.items()
+}
+
+
+@pytest.mark.parametrize("attempts, why", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_the_last_word_is_that_of_slurm_where_the_job_had_none_and_a_refused_attempt_hides_no_reason(
+    tmp_path, attempts, why
+):
+    failed, log = {}, tmp_path / "train.log"
+    for text, message in attempts:
+        log.unlink(missing_ok=True)  # as Snakemake does before each
+        if text:
+            log.write_text(text)
+        note_failed(failed, told("job_error", jobid=1, log=[str(log)], rule_msg=message))
+    assert last_words(failed.values()).splitlines()[-1] == f"  {log}: {why}"
+
+
+def test_a_job_that_failed_before_its_rule_began_names_the_log_of_slurm(tmp_path):
+    failed, slurm = {}, tmp_path / "17.log"
+    slurm.write_text("No module named snakemake")
+    logs = [str(tmp_path / "train.log"), str(slurm)]
+    note_failed(failed, told("job_error", jobid=1, log=logs, rule_msg="SLURM status is: 'FAILED'."))
+    assert last_words(failed.values()).endswith(f"its machine was lost; see also {slurm}")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,49 @@ def test_the_best_on_dev_does_not_lead_where_another_is_better_on_test(tmp_path)
     said = words.headline([first, ahead], "f1/all", made_up_report())
     assert " leads" not in said and f"is the best on dev ({first.dev:.1f})" in said
     assert f"\u221212.4 points (95 % interval \u221233.8 to +9.0, p 0.300) against {other.title}" in said
-    assert "best test score (7.5 on dev)" in said
+    assert f"{other.title} has the best test score, {first.scores['f1/all'] + 12.4:.1f} (7.5 on dev)" in said
+
+
+def test_page_and_table_name_the_same_next_method(tmp_path):
+    block = spec()
+    rows, *_ = evidence.standing(results(tmp_path, block), block)
+    *_, sheet = scores(tmp_path, block)
+    (of_table,) = re.findall(r"against (.*), the next on dev", " ".join(sheet.notes))
+    assert f"against {of_table}, the next on dev" in words.headline(rows, "f1/all", made_up_report())
+    low, high = (
+        replace(rows[1], title=name, dev=dev, scores={"f1/all": 1.0}) for name, dev in (("l", 1), ("h", 2))
+    )
+    for order in ([rows[0], low, high], [rows[0], high, low]):
+        assert "against h, the next on dev" in words.headline(order, "f1/all", made_up_report())
+
+
+def test_groups_are_told_with_the_numbers_of_the_data():
+    groups = {"head": [0], "tail": [1, 2], "many": [], "medium": [0, 1], "few": [2]}
+    report = {"counts": {"train": [90, 40, 3], "test": [20, 9, 1]}, "groups": {"test": groups}}
+    assert words.grouped(report, [*groups]) == [
+        "Groups of classes: head, 1 class with 20 test rows; tail, 2 classes with 1 to 9 test rows; many, "
+        "none; medium, 2 classes with 40 to 90 training rows; few, 1 class with 3 training rows."
+    ]
+    by_train = words.grouped(report | {"head_source": "train"}, ["head"])
+    assert by_train == ["Groups of classes: head, 1 class with 90 training rows."]
+    assert words.grouped(report, []) == []
+
+
+def test_the_page_says_how_many_texts_are_cut():
+    rows = [row("a"), row("b"), row("c")]
+    cut = [replace(one, length=replace(one.length, cut=0.876)) for one in rows[:2]]
+    tfidf = replace(rows[2], length=replace(rows[2].length, tokens=None))
+    (said,) = words.read([*cut, tfidf])
+    assert "the first 48 tokens are read (c: whole); 88 % of the texts are longer" in said
+    assert words.read(rows) == ["Texts are read whole: none has more than 48 tokens."]
+    assert words.read([tfidf]) == []
+
+
+def test_the_gain_of_another_than_the_leader_is_said_to_be_so():
+    data = evidence.More(
+        made_up.pd.DataFrame({"method": ["a", "a"], "rows": [5, 10], "value": [1.0, 2.0]}), None
+    )
+    assert "unknown" in words.growth(data, row("a"), leads=False)
 
 
 def test_a_method_that_lacks_a_seed_is_not_ranked(tmp_path):
@@ -109,7 +151,7 @@ def test_more_data_is_judged_on_the_same_test_rows(tmp_path):
     assert of_prompt.rows.tolist() == [300, sum(made_up.TRAIN)]
     assert data.effect.value == pytest.approx(np.diff(of_prompt.value).item(), abs=1e-4)
     rows, *_ = evidence.standing(tmp_path, spec())
-    assert "More labelled rows are likely to help" in words.growth(data, rows[0])
+    assert "More labelled rows are likely to help" in words.growth(data, rows[0], leads=True)
 
 
 def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
@@ -155,7 +197,7 @@ CLEAR, OPEN = (-20.0, -30.0, -10.0, 0.001), (-19.0, -83.2, 44.9, 0.4)
     "other, says", [(CLEAR, "wins against every other"), (OPEN, "no method wins clearly")]
 )
 def test_wins_is_said_against_all_other_methods_at_once(other, says):
-    rows = [row("a", f1=90.0), row("b", CLEAR), row("c", other)]
+    rows = [row("a", f1=90.0), row("b", CLEAR), row("c", other, f1=60.0)]
     said = words.headline(rows, "f1/all", made_up_report())
     assert says in said and ("against c" in said or other is CLEAR)
     open_ones = words.advice(rows, made_up_report())[0]
@@ -199,7 +241,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
-    assert "1,000 training rows: 250 steps" in words.trained(fitted)
+    assert "1,000 training rows; methods that learn by steps took 250 steps" in words.trained(fitted)
 
 
 def test_the_length_of_training_is_read_from_the_runs(tmp_path):
@@ -248,7 +290,7 @@ def test_classes_without_an_error_are_not_called_the_worst(tmp_path):
     rows, runs, report = evidence.standing(tmp_path, block)
     found = evidence.worst(runs, "prompt", report)
     said = " ".join(words.left_out(report, found))
-    assert found == [] and "No error in the 5 classes" in said and "1 classes have fewer than 3" in said
+    assert found == [] and "No error in the 5 classes" in said and "1 class has fewer than 3" in said
     assert "zinc" in said
 
 

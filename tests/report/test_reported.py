@@ -106,16 +106,25 @@ def test_every_printed_row_of_lpt_is_a_method_of_ours_or_has_a_title(lpt):
     assert set(lpt.dataset.str.partition("@")[0]) <= rows("datasets")
 
 
+def beside(paper, printed):
+    """The blocks of a paper that show a printed table."""
+    return [block for table, block in paper["tables"].items() if block.get("beside", table) == printed]
+
+
+def listed(blocks):
+    """The methods that blocks show, perhaps each on a backbone."""
+    return {
+        f"{method}{'/' if at else ''}{at}"
+        for block in blocks
+        for method in block["methods"]
+        for at in block.get("backbones", [""])
+    }
+
+
 def test_each_table_of_lpt_shows_its_printed_rows(lpt):
     for name, part in lpt.groupby("table"):
-        blocks = [block for table, block in OURS["tables"].items() if block.get("beside", table) == name]
-        listed = {
-            f"{method}{'/' if at else ''}{at}"
-            for block in blocks
-            for method in block["methods"]
-            for at in block.get("backbones", [""])
-        }
-        assert set(part.method) <= listed | set(OURS["others"]), name
+        blocks = beside(OURS, name)
+        assert set(part.method) <= listed(blocks) | set(OURS["others"]), name
 
 
 # Test images are 100 a class: the accuracy over all is the mean of the groups', by their numbers of classes.
@@ -221,14 +230,8 @@ def test_every_printed_row_of_ptuning2_is_a_method_of_ours_or_has_a_title(ptunin
 
 def test_each_table_of_ptuning2_shows_its_printed_rows(ptuning2):
     for name, part in ptuning2.groupby("table"):
-        blocks = [block for table, block in THEIRS["tables"].items() if block.get("beside", table) == name]
-        listed = {
-            f"{method}{'/' if at else ''}{at}"
-            for block in blocks
-            for method in block["methods"]
-            for at in block.get("backbones", [""])
-        }
-        assert set(part.method) <= listed | set(THEIRS["others"]), name
+        blocks = beside(THEIRS, name)
+        assert set(part.method) <= listed(blocks) | set(THEIRS["others"]), name
         assert {metric for block in blocks for metric in block["metrics"]} >= set(part.metric), name
 
 

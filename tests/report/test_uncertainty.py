@@ -1,9 +1,11 @@
 """How far effects may be from the truth: parity with scipy's distributions, and rates of false verdicts."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy import stats
 
 from tailprompt.report import power, uncertainty, verdicts
@@ -149,3 +151,12 @@ def test_the_document_says_what_the_simulation_says():
     assert words == again and words.count("share") > 60, "python -m tailprompt.report.power makes it anew"
     shares, again = ([float(one) for one in re.findall(r"\| (\d+\.\d)\b", page)] for page in pages)
     assert shares == pytest.approx(again, abs=0.5)  # another processor may round another way
+
+
+def test_the_simulated_number_of_claims_is_the_most_that_a_paper_has():
+    files = sorted(Path("config/papers").glob("*.yaml"))
+    papers = [
+        paper for file in files for paper in (yaml.safe_load(file.read_text())["papers"] or {}).values()
+    ]
+    tables = [table for paper in papers for table in paper.get("tables", {}).values()]
+    assert power.CLAIMS == max(len(table.get("claims", {})) for table in tables)

@@ -8,6 +8,7 @@ from io import BytesIO
 
 import pytest
 import torch
+from batches import batch_of
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -395,7 +396,7 @@ def plain_steps(net, optimizer, schedule, *, clip, epochs=2):
     for epoch in range(epochs):
         for (rows,) in epoch_batches(train, shuffled, batch=8, bucket=1, seed=7, epoch=epoch):
             net.train()
-            inputs, labels = train.batch(rows)
+            inputs, labels = batch_of(train, rows)
             cross_entropy(net(inputs), labels).backward()
             if clip:
                 torch.nn.utils.clip_grad_norm_(net.parameters(), clip)
@@ -422,7 +423,7 @@ def test_sgd_is_torchs_and_clip_zero_does_not_clip(clip):
 
 def test_prediction_does_not_depend_on_batches_or_padding():
     net, dev = model(), examples(24, 2)
-    alone = torch.cat([net.eval()(dev.batch(torch.tensor([i]))[0]) for i in range(24)]).detach()
+    alone = torch.cat([net.eval()(batch_of(dev, torch.tensor([i]))[0]) for i in range(24)]).detach()
     assert torch.allclose(predict(net, dev), alone, atol=1e-6)
     assert torch.allclose(predict(net, dev, tokens=1), alone, atol=1e-6)
 
@@ -449,7 +450,7 @@ def test_two_branches_add_up_as_the_sum_of_their_means_whatever_the_micro_batch(
     total = accumulated(net, one_step(train, branches), micro, weighed, 0.5)
     found = torch.cat([value.grad.flatten() for value in net.parameters()])
     net.zero_grad()
-    means = [cross_entropy(net(train.batch(rows)[0]), train.labels[rows]) for rows in branches]
+    means = [cross_entropy(net(batch_of(train, rows)[0]), train.labels[rows]) for rows in branches]
     expected = 1.5 * (means[0] + 0.3 * means[1])
     expected.backward()
     assert float(total) == pytest.approx(expected.item(), abs=1e-6)
@@ -484,7 +485,7 @@ def test_the_loss_of_tokens_is_divided_by_the_labelled_tokens_of_the_batch(micro
     cost = partial(of_tokens, partial(cross_entropy, reduction="none"))
 
     total = accumulate(net, on.parts(0, micro), of_outputs(lambda *told: cost(*told[:2])), torch.tensor(0.0))
-    everything = net(train.batch(torch.arange(8))[0]).flatten(0, 1)
+    everything = net(batch_of(train, torch.arange(8))[0]).flatten(0, 1)
     mean = cross_entropy(everything, labels.flatten(), ignore_index=UNLABELLED)
     assert float(total) == pytest.approx(float(mean.detach()), abs=1e-6)
 
@@ -504,7 +505,7 @@ def test_outputs_of_tokens_come_in_order_and_padded_to_the_longest_text():
     assert made.shape == (8, int(train.lengths.max()), 3)
     order = train.lengths.argsort(descending=True, stable=True)
     for rows in order.split(sizes(train.lengths[order].tolist(), 20)):
-        inputs = train.batch(rows)[0]["input_ids"]
+        inputs = batch_of(train, rows)[0]["input_ids"]
         assert torch.equal(made[rows, : inputs.shape[1]], net.words(inputs))
         assert not made[rows, inputs.shape[1] :].any()
 

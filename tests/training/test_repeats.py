@@ -6,6 +6,7 @@ import tiny_vit
 import torch
 import toy
 import toy_images
+from batches import batch_of
 from conftest import ROW, SMALL
 
 from tailprompt.components.resolve import run_of
@@ -116,7 +117,7 @@ def test_once_there_are_vectors_the_body_is_not_asked_again():
     seen = with_vectors(made, splits, run)
     made.body = Spent()
     torch.testing.assert_close(predict(made, seen["dev"]), logits)
-    assert made.train()(seen["train"].batch(torch.tensor([2, 0]))[0]).shape == (2, 3)
+    assert made.train()(batch_of(seen["train"], torch.tensor([2, 0]))[0]).shape == (2, 3)
 
 
 def encoded(texts, **columns):

@@ -5,10 +5,10 @@ import signal
 
 import pytest
 import torch
-from test_loop import loss, model, run, weights
+from test_loop import evaluate, loss, model, run, weights
 
-from tailprompt import progress as shown
 from tailprompt.errors import BadInput, Stopped, stage
+from tailprompt.machine import progress as shown
 from tailprompt.training import loop, stopping
 from tailprompt.training.stopping import SIGNALS
 
@@ -138,3 +138,49 @@ def test_memory_that_the_system_does_not_give_is_a_sentence(capsys):
 def test_a_fault_of_ours_keeps_its_traceback():
     with pytest.raises(RuntimeError, match="a fault"):
         stage(lambda: (_ for _ in ()).throw(RuntimeError("a fault")))
+
+
+@pytest.mark.parametrize("at", [1, 4, 10], ids="evaluation {}".format)
+def test_an_evaluation_without_memory_on_the_card_keeps_the_state_says_what_helps_and_changes_nothing(
+    tmp_path, monkeypatch, capsys, undisturbed, at
+):
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 1e9)
+    state, count = tmp_path / "state.pt", iter(range(1, 10**6))
+
+    def crowded(net):
+        if next(count) == at:
+            raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2 GiB")
+        return evaluate(net)
+
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: run(model(), evaluate=crowded, state=state))
+    step = 3 * at
+    assert end.value.code == 2 and capsys.readouterr().err == (
+        f"error: the GPU has too little memory to evaluate after step {step} of 32 (CUDA out of memory. "
+        f"Tried to allocate 2 GiB); {state} holds all of them, so run the same command again where fewer "
+        "jobs share the GPU (slots), or lower max_length, or take a smaller backbone\n"
+    )
+    net, taken = model(), []
+    progress = run(net, loss=lambda *each: taken.append(1) or loss(*each), state=state)
+    assert len(taken) == 32 - step
+    assert torch.equal(weights(net), undisturbed[2]) and without_times(progress.curve) == undisturbed[1]
+
+
+@pytest.mark.parametrize("at", [5, 20], ids="step {}".format)
+def test_a_step_without_memory_on_the_card_goes_on_with_half_a_micro_batch_or_leaves_what_was_saved(
+    tmp_path, monkeypatch, at
+):
+    monkeypatch.setattr(stopping, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SHARE", 1e9)  # saved after each step
+    state, whole, count = tmp_path / "state.pt", loop.accumulate, iter(range(10**6))
+
+    def full(*arguments):
+        if next(count) >= at:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(*arguments)
+
+    monkeypatch.setattr(loop, "accumulate", full)
+    with pytest.raises(BadInput, match="no memory for a single example; lower max_length"):
+        run(model(), state=state)
+    monkeypatch.setattr(loop, "accumulate", whole)
+    assert run(model(), state=state, loss=loss).step == 32 and torch.load(state)["progress"]["step"] >= at

@@ -5,13 +5,15 @@ import shlex
 from functools import cache, partial
 from pathlib import Path
 
+from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt.cpus import CPUS
-from tailprompt.gpus import share, unshare, visible
 from tailprompt.errors import refused_as
 from tailprompt.files import whole
+from tailprompt.machine.cpus import CPUS
+from tailprompt.machine.gpus import share, unshare, visible
 from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
+from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -40,6 +42,9 @@ TRAINS = config.get("train", True)  # else tables and figures are made of what i
 BACKBONES = sorted({point.backbone for point in POINTS})
 weights = cache(lambda backbone: made.weights(config, backbone))
 
+mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
+mend_jobs(DAG, sys.argv)
+
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 GPUS = len(visible()) if LOCAL and DEVICE != "cpu" else 0
@@ -50,7 +55,7 @@ if GPUS and "gpu" not in workflow.global_resources:
 # A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
-# On this machine training jobs are forked from a process that has imported torch (tailprompt.preload).
+# On this machine training jobs are forked from a process that has imported torch (tailprompt.machine.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 # `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(

@@ -136,8 +136,10 @@ def inputs_of(kind, of):
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
     resolve()
-    settled = standing.stands(config, kind, name)
-    wanted, made = standing.wanted(config, kind, name), standing.outputs(config, kind, name)
+    # preparing refuses a table or figure that names a class which is not there
+    named = {"named": blocks.classes_asked(WHOLE, name)} if kind == "data" else {}
+    wanted, made = standing.wanted(config, kind, name) | named, standing.outputs(config, kind, name)
+    settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 

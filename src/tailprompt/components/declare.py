@@ -36,11 +36,9 @@ def key(default=ABSENT, says: str = "", *, when: dict | None = None, of_data: bo
     return field(metadata=metadata) if default is ABSENT else field(default=default, metadata=metadata)
 
 
-def choice(default: str | None = None, says: str = "", *, when: dict | None = None, **others: str):
+def choice(default: str, says: str, **others: str):
     """Declare a choice of one of several components. others: what the backbone reads -> its default."""
-    return field(
-        default=None, metadata={"says": says, "when": when or {}, "usual": default, "others": others}
-    )
+    return field(default=None, metadata={"says": says, "when": {}, "usual": default, "others": others})
 
 
 def part(*, when: dict | None = None):

@@ -51,7 +51,7 @@ class PretrainedNorm:
     norm_eps: float | str = key(**NORM_EPS)
 
 
-DROPOUT = dict(minimum=0, exclusiveMaximum=1)
+DROPOUT = {"minimum": 0, "exclusiveMaximum": 1}
 HEAD_START = Literal["random", "class_means"]
 
 

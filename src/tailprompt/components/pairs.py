@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from tailprompt.components.declare import choice, component, key
-from tailprompt.components.training import (
-    Adamw,
-    Constant,
-    Cosine,
-    CosineAsReleased,
-    Exponential,
-    Gnm,
-    InverseRoot,
-    LinearDecay,
-    Sgd,
-)
+from tailprompt.components.training import Optimizer, Schedule
 
 
 @component("pairs")
 class Pairs:
     """Pairs of one class are drawn together, pairs of two apart (SetFit, Tunstall et al. 2022, section 3)."""
 
-    optimizer: Adamw | Sgd | Gnm = choice("adamw", "the optimizer")
-    schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential = choice(
-        "linear", "the course of the learning rate after the warm-up"
-    )
+    optimizer: Optimizer = choice("adamw", "the optimizer")
+    schedule: Schedule = choice("linear", "the course of the learning rate after the warm-up")
     lr: float = key(says="the highest learning rate", exclusiveMinimum=0)
     clip: float = key(0.0, "largest norm of the gradient; 0 does not clip", minimum=0)
     pairs: int = key(16, "pairs a step, half of them of one class", minimum=2)

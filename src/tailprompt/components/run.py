@@ -14,16 +14,7 @@ from tailprompt.components.heads import (
     Predictor,
     Verbalizer,
 )
-from tailprompt.components.inputs import (
-    Formatted,
-    Options,
-    Pixels,
-    Plain,
-    Pooled,
-    Prompted,
-    Tfidf,
-    Windows,
-)
+from tailprompt.components.inputs import Formatted, Options, Pixels, Plain, Pooled, Prompted, Tfidf, Windows
 from tailprompt.components.pairs import Pairs
 from tailprompt.components.training import Training
 from tailprompt.components.tuners import (

@@ -63,6 +63,10 @@ class Exponential:
     """Falls by the same factor after each epoch (P-Tuning v2's code for tags and answers)."""
 
 
+Optimizer = Adamw | Sgd | Gnm
+Schedule = LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential
+
+
 @component("none")
 class Whole:
     """The whole image, resized."""
@@ -102,10 +106,8 @@ class Training:
 
     sampler: Sampler = choice("shuffled", "the order of an epoch")
     loss: Loss = choice("cross_entropy", "the loss of an example")
-    optimizer: Adamw | Sgd | Gnm = choice("adamw", "the optimizer")
-    schedule: LinearDecay | Cosine | CosineAsReleased | Constant | InverseRoot | Exponential = choice(
-        "linear", "the course of the learning rate after the warm-up"
-    )
+    optimizer: Optimizer = choice("adamw", "the optimizer")
+    schedule: Schedule = choice("linear", "the course of the learning rate after the warm-up")
     lr: float = key(says="the highest learning rate", exclusiveMinimum=0)
     warmup: float = key(0.0, "epochs in which the learning rate rises", minimum=0)
     batch: int = key(says="examples a step; dual sampling takes twice as many", minimum=1)

@@ -23,7 +23,7 @@ from tailprompt.data.contents import opened
 from tailprompt.data.lock import LOCK, locked, record
 from tailprompt.data.places import file_name, places
 from tailprompt.errors import BadInput
-from tailprompt.progress import shown
+from tailprompt.machine.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
 GIVE_UP = {400, 401, 403, 404, 405, 410}  # status codes that a second attempt will not change

@@ -14,7 +14,7 @@ import pandas as pd
 from tailprompt.data.columns import LABEL, PAIR, SPLIT, TEXT, are_texts
 from tailprompt.data.contents import PLACE, decoded
 from tailprompt.data.readers import json_objects
-from tailprompt.data.separated import separated_lines as lines_of
+from tailprompt.data.separated import form_of, rows_of
 from tailprompt.errors import BadInput, few
 
 SEED = 1234
@@ -121,7 +121,8 @@ def r52_labels(path: Path) -> list[tuple[str, str]]:
 
 def fields_of(path: Path, encoding: str, width: int) -> list[tuple[int, list[str]]]:
     """Lines of a tab-separated file without a header, each of `width` fields."""
-    lines = lines_of(path, encoding, "\t")
+    rows = rows_of(decoded(path, encoding), path, form_of("\t", quotes=True))
+    lines = [(number, fields) for number, fields in rows if fields]
     ragged = [number for number, fields in lines if len(fields) != width]
     if ragged:
         raise BadInput(f"{path}: {len(ragged)} lines do not have {width} fields (lines {few(ragged)})")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.columns import LETTERS, PAIR
+from tailprompt.data.columns import ID, LETTERS, PAIR
 from tailprompt.data.contents import kind_of
 from tailprompt.data.readers import SEPARATORS
 from tailprompt.errors import BadInput, few, known
@@ -48,6 +48,7 @@ LABELS = (
 )
 PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"))
 PAIRS += (("text1", "text2"), ("text_a", "text_b"), ("query", "passage"))
+IDS = re.compile(r"(?:.*[_ .-])?(?:id|ID|Id|uid|uuid|UUID|guid|GUID)|[a-z]+I[dD]|编号")
 OPTION = re.compile(
     r"(?:opt(?:ion)?|choice|answer)s?[ _-]?(?:[a-p]|\d{1,2})|[a-p]"
 )  # of a question, a column each
@@ -61,13 +62,27 @@ def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) 
         return by_name, "by its name"
     if not fit:
         raise BadInput(
-            f"{path}: no column has values that come again, as labels do; --label COLUMN names it; "
-            f"it has {known(columns)}"
+            f"{path}: no column has values that come again, as labels do, so there is nothing to learn; a "
+            f"file needs a column with the class of each row, twice or more a class (it has {known(columns)})"
         )
     least = min(cells.nunique() for cells in fit.values())
     alike = [name for name, cells in fit.items() if cells.nunique() == least]
     others = f", as {quoted(alike[1:])} have" if len(alike) > 1 else ""
     return alike[0], f"it has the fewest different values{others}"
+
+
+def check_labels(path: Path, label: str, columns: dict[str, pd.Series]) -> None:
+    """Raise BadInput where a column that a person names has too many values for labels, or one alone."""
+    cells = columns[label]
+    if repeats(cells):
+        return
+    others = [name for name in columns if name != label and repeats(columns[name])]
+    hint = f"--label takes a column whose values come again: {known(others)}" if others else (
+        "no other column of the file has values that come again either, so it has no labels to learn"
+    )  # fmt: skip
+    number = cells.nunique()
+    what = "one value in all rows" if number == 1 else f"{number:,} different values in {len(cells):,} rows"
+    raise BadInput(f"{path}: the column '{label}' has {what}, so it holds no classes; {hint}")
 
 
 def repeats(cells: pd.Series) -> bool:
@@ -94,6 +109,15 @@ def first(names: tuple[str, ...], columns: Collection[str]) -> str | None:
 def quoted(names: list[str]) -> str:
     """Names of columns, as a message shows them."""
     return few([f"'{name}'" for name in names])
+
+
+def identified(columns: dict[str, pd.Series]) -> dict[str, str]:
+    """Which column has the ids: the first that is named as one and has a value of its own in each row."""
+    named = (name for name in columns if IDS.fullmatch(name.strip()))
+    found = next(
+        (name for name in named if columns[name].is_unique and columns[name].str.strip().all()), None
+    )
+    return {ID: found} if found else {}
 
 
 def unread(table: pd.DataFrame, columns: dict[str, str]) -> list[str]:

@@ -153,3 +153,9 @@ def several(labels: pd.Series) -> pd.Series:
         return moved or len(every) > 1 and every <= alone or listed(label)
 
     return labels.map({label: holds(label) for label in known}).astype(bool)
+
+
+def in_order(labels: pd.Series) -> list[str]:
+    """Distinct labels, sorted by number if all are whole numbers that Python can read, otherwise by name."""
+    found = sorted(set(labels))
+    return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found

@@ -1,7 +1,7 @@
 """Listings of a data set's images: one row per image, with id, label (class name), split and content.
 
 A loader lists image files without reading them. Missing splits are made later, as those of texts are. Classes
-are in id order: the source's own order, or otherwise that of `table.in_order`.
+are in id order: the source's own order, or otherwise that of `labels.in_order`.
 """
 
 from __future__ import annotations

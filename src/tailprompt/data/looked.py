@@ -14,6 +14,7 @@ import pandas as pd
 
 from tailprompt.data.columns import (
     ENCODING,
+    ID,
     ONE,
     PAIR,
     PLAIN,
@@ -29,8 +30,10 @@ from tailprompt.data.guesses import (
     LABELS,
     check_form,
     check_header,
+    check_labels,
     check_options,
     first,
+    identified,
     labelled,
     paired,
     texted,
@@ -41,7 +44,7 @@ from tailprompt.data.readers import rows
 from tailprompt.data.report import per_class
 from tailprompt.data.splits import parted
 from tailprompt.data.table import SHARES, load
-from tailprompt.errors import BadInput, known, named
+from tailprompt.errors import BadInput, counted, known, named
 
 HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 LATIN_WORD = re.compile("[a-z\u00df-\u024f]+")
@@ -94,10 +97,13 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
     check_options(path, left, label)
+    if label:
+        check_labels(path, label, left)
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
     check_header(path, of_text, of_label, have)
     columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
+    columns |= identified({name: cells for name, cells in left.items() if name not in columns.values()})
     language, why = guessed(have[of_text])
     loaded, classes = load({"name": str(path), "columns": columns, "singletons": "train"}, {"all": path})
     counts = loaded.groupby("label").size()
@@ -113,8 +119,9 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"text: column '{columns['text']}' ({why_text}); --text COLUMN names another",
             *([f"second text: column '{columns[PAIR]}'"] if PAIR in columns else []),
             f"label: column '{of_label}' ({why_label}); --label COLUMN names another",
+            *([f"ids of rows: column '{columns[ID]}'"] if ID in columns else []),
             f"language: {language} ({why})",
-            f"{len(loaded):,} rows, {len(classes):,} classes; "
+            f"{counted(len(loaded), 'row')}, {counted(len(classes), 'class')}; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
             f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
             *unread(table, columns),
@@ -161,7 +168,8 @@ def folder(path: Path) -> Looked:
         )
     said = [
         f"images: a folder for each of {len(counts):,} classes",
-        f"{counts.sum():,} images; the largest class has {counts.max():,}, the smallest {counts.min():,}",
+        f"{counted(counts.sum(), 'image')}; the largest class has {counts.max():,}, "
+        f"the smallest {counts.min():,}",
         "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
         *listing.told,
         *filter(None, [others(listing.skipped)]),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from tailprompt.data.preflight import places
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
 from tailprompt.errors import BadInput, few, known
+from tailprompt.machine.cpus import CPUS
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
 NONE: Columns = {}
@@ -47,19 +47,21 @@ def read(
     options: int,
     unit: str = "example",
     own: Columns = NONE,
+    form: Mapping = NONE,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of a file as they are, and as a run's input takes them.
 
     own: the columns of the run's data, for what the file has not under our name. taken: names of columns that
     are to be added. options: the most that a row may have. unit: what the run predicts. Of tokens texts are
     split into words, unless they come as lists of words. Files of CoNLL and SQuAD are read as they are.
+    form: FORM of CSV and TSV files.
     """
     images = "path" in columns
     usual = usual_form(file, columns, encoding, unit=unit) if file.is_file() else None
     if usual:
         table, columns = usual
     else:
-        table = rows_of(file, encoding, images=images)
+        table = rows_of(file, encoding, form, images=images)
         columns = there(table, columns, own)
     if clash := [name for name in taken if name in table]:
         raise BadInput(f"{file} has a column {known(clash)} already; rename it")
@@ -102,7 +104,7 @@ def lines_of(
     return pd.DataFrame({TEXT: lines, PLACE: [f"{file.name}:{n}" for n in range(1, len(lines) + 1)]}), columns
 
 
-def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
+def rows_of(file: Path, encoding: str, form: Mapping, *, images: bool) -> pd.DataFrame:
     """The rows of a file; of images also those of a folder, or one alone, by path."""
     if images and (file.is_dir() or file.suffix.lower() in ENDINGS):
         found = folders.images(file) if file.is_dir() else folders.readable([file])
@@ -117,7 +119,7 @@ def rows_of(file: Path, encoding: str, *, images: bool) -> pd.DataFrame:
     if not file.is_file():
         raise BadInput(f"{file} is a folder; a run on texts takes a file of rows")
     wrong: list[str] = []
-    table = rows(file, encoding, hint=HINT, wrong=wrong)
+    table = rows(file, encoding, hint=HINT, wrong=wrong, **form)
     for told in [*wrong, *table.attrs.pop(NOTES, [])]:
         print(told, file=sys.stderr)
     return table
@@ -229,7 +231,7 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
         array, side = Path(folder, "images.npy"), how["side"]
         check_space(array, len(images) * side**2 * 3)
         pixels = np.lib.format.open_memmap(array, "w+", np.uint8, (len(images), side, side, 3))
-        done = filled(pixels, list(images["file"]), how, os.cpu_count() or 1, "decode")
+        done = filled(pixels, list(images["file"]), how, CPUS, "decode")
         named_so = images.assign(id=places(images))
         absent = list(named_so["id"][[found is None for found in done]])
         wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,18 +13,17 @@ import pandas as pd
 
 from tailprompt.data import folders, pictures
 from tailprompt.errors import BadInput, few
-from tailprompt.progress import shown
+from tailprompt.files import room
+from tailprompt.machine.progress import shown
 
 TOGETHER = 4096  # images queued for the threads at a time
 
 
 def check_space(out: Path, size: int) -> None:
     """Raise BadInput if `size` bytes do not fit: writing to a mapped file on a full disk kills the job."""
-    folder = next(path for path in out.absolute().parents if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if size > free:
+    if size > (free := room(out)):
         raise BadInput(
-            f"{out}: its images take {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB left; "
+            f"{out}: its images take {size / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB left; "
             "make room, or keep fewer pixels (side)"
         )
 
@@ -38,10 +36,7 @@ def filled(
     A missing file gives None. PIL releases the GIL while it decodes, so threads run in parallel.
     """
     work, done = partial(place, pixels, contents, options), []
-    with (
-        ThreadPoolExecutor(threads) as pool,
-        shown(name, total=len(contents), unit="image") as show,
-    ):
+    with ThreadPoolExecutor(threads) as pool, shown(name, total=len(contents), unit="image") as show:
         for start in range(0, len(contents), TOGETHER):
             done += pool.map(work, range(start, min(start + TOGETHER, len(contents))))
             show(len(done))

@@ -22,3 +22,10 @@ def places(row: dict, entry: dict, data_dir: str | Path | None) -> list[Path]:
         return []
     place = Path(data_dir) / row.get("folder", row["name"]) / file_name(entry)
     return [place, place.with_name(f"{place.name}.xz")]
+
+
+def image_root(row: dict, data_dir: str | Path | None) -> Path | None:
+    """The folder of a row's images: its `root`, else a folder below data_dir, if there is one."""
+    if "root" in row:
+        return Path(row["root"])
+    return Path(data_dir, row.get("folder", row["name"])) if data_dir else None

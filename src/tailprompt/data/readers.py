@@ -60,6 +60,7 @@ def read_json(path: Path, encoding: str, *, wrong: list[str] | None = None) -> p
         check_shape(text.lstrip(), path)
     objects = objects_in(text, path, wrong=wrong)
     table = pd.DataFrame([value for _, value in objects], dtype=object)
+    named_once([*map(str, table.columns)], path)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number, _ in objects]})
 
 
@@ -105,16 +106,16 @@ def check_shape(text: str, path: Path) -> None:
 def shape_of(value: dict, *, several: bool) -> str | None:
     """What an object is where it is no row. several: whether it takes several lines."""
     held = list(value.values())
-    if key := next((key for key, v in value.items() if isinstance(v, list) and v and are_rows(v)), None):
+    if key := next((key for key, v in value.items() if isinstance(v, list) and v and all_are(v, dict)), None):
         return f"a list of rows under '{key}'"
-    if all(isinstance(each, list) for each in held) or all(isinstance(each, dict) for each in held):
+    if all_are(held, list) or all_are(held, dict):
         return "an object of columns"
     return "rows over several lines each" if several else None
 
 
-def are_rows(values: list) -> bool:
-    """Whether a list holds objects only."""
-    return all(isinstance(value, dict) for value in values)
+def all_are(values: list, kind: type) -> bool:
+    """Whether a list holds values of one kind only."""
+    return all(isinstance(value, kind) for value in values)
 
 
 def parsed(text: str, path: Path, line: int, wrong: list[str] | None = None):

@@ -8,6 +8,7 @@ from tailprompt.data import checks, tagged
 from tailprompt.data.columns import CHOICES, SET
 from tailprompt.data.folders import others
 from tailprompt.data.groups import groups
+from tailprompt.errors import counted
 
 THRESHOLD, MANY, FEW = 0.65, 100, 20  # for a row that states none
 
@@ -160,7 +161,7 @@ def sentence_of(report: dict) -> str:
     lines = [
         f"{report['dataset']}: {report['title']}" + (f" ({report['note']})" if report["note"] else ""),
         f"  rows        train {rows['train']:,}, dev {rows['dev']:,}, test {rows['test']:,}; "
-        f"{len(report['classes'])} classes"
+        + counted(len(report["classes"]), "class")
         + (f", imbalance {report['imbalance']:g}" if report["imbalance"] else "")
         + ("" if images else f", mean length {report['mean_length']}"),
         f"  head, tail  {len(head['head'])}, {len(head['tail'])} (test); "

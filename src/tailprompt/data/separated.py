@@ -131,19 +131,15 @@ def refuse(sentence: str, wrong: list[str] | None) -> None:
 
 
 def named_once(header: list[str], path: Path) -> None:
-    """Raise BadInput if columns share a name, or several have none."""
+    """Raise BadInput if columns share a name, several have none, or one has that of the places of rows."""
+    if PLACE in header:
+        raise BadInput(
+            f"{path} has a column '{PLACE}', which is our name for the place of a row; rename the column"
+        )
     counts = Counter(header)
     repeated = {f"'{name}'" if name else "no name" for name in header if counts[name] > 1}
     if repeated:
         raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
-
-
-def separated_lines(
-    path: Path, encoding: str, separator: str, *, quotes: bool = True
-) -> list[tuple[int, list[str]]]:
-    """(line number, fields) of every line that is not blank."""
-    lines = rows_of(decoded(path, encoding), path, form_of(separator, quotes=quotes))
-    return [(number, fields) for number, fields in lines if fields]
 
 
 def form_of(separator: str, *, quotes: bool, escape: str | None = None) -> dict:

@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 import pandas as pd
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 
 FLOOR = 2  # rows of each class that a proportional cut keeps, or all it has
 
@@ -32,7 +32,7 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
     if single and alone != "train":
         shown = ", ".join(label or "no entity" for label in single[:5])
         raise BadInput(
-            f"'{name}': {len(single)} classes have one example ({shown}) and cannot be split "
+            f"'{name}': {counted(len(single), 'class')} of one example ({shown}) cannot be split "
             f"into train, {', '.join(shares)}; add some, merge classes, give a split column, or set "
             "singletons: train"
         )

@@ -44,9 +44,8 @@ def questions(
         for number, article in enumerate(found["data"], 1):
             where = f" in article {number}"
             title = article.get("title", "")
-            title = (
-                f"article {number}" if title == "" else title
-            )  # an empty one would be that of all articles
+            if title == "":  # it would be that of all articles
+                title = f"article {number}"
             for asked, passage in in_article(article):
                 made.append((row or question)(asked, passage, title, f"{path}: {named(asked, number)}"))
     except (KeyError, TypeError, AttributeError) as error:

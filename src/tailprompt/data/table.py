@@ -16,7 +16,6 @@ so for a listing of decoded images.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -42,7 +41,7 @@ from tailprompt.data.columns import (
 )
 from tailprompt.data.contents import NOTES, PLACE, noted
 from tailprompt.data.glee import load_clue, load_cmid, load_ctc, load_msra, load_r52
-from tailprompt.data.labels import merged
+from tailprompt.data.labels import in_order, merged
 from tailprompt.data.ppt import load_c3, load_race, load_trees
 from tailprompt.data.sentences import ENTITIES, load_roles, load_tags
 from tailprompt.data.separated import read_separated
@@ -74,19 +73,15 @@ def load(
     words: the verbalizer's CSV, whose order is that of the classes. Without one, classes are sorted. learned:
     the classes of the data set whose runs are tested on this one.
     """
-    name = row["name"]
-    table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    name, stated = row["name"], [*read_words(words)["label"]] if words else []
+    table = read_rows(row, paths, stated)
     if ENTITIES in table:
         return sentences(table, row, learned)
     notes = table.attrs.get(NOTES, [])
-    checks.types(table, name)
-    stated = [*read_words(words)["label"]] if words else []
-    table["label"], told = merged(table["label"], [*stated, *row.get("only", ()), *row.get("left_out", ())])
-    table = chosen(table, row, stated)
     checks.texts(table, name)
     if not words and CHOICES not in table and STARTS not in table:
         checks.spellings(table, name)  # before a class of one such row would be what is told
-    table = divided(numbered(table), row)
+    table = divided(table, row)
     for key in [k for k in ("template", "template_as_released") if row.get(k)]:
         pieces(row[key], paired="pair" in table, where=f"'{name}': {key}")
     if words:
@@ -99,7 +94,21 @@ def load(
         classes, source = KINDS[: 1 + row.get("unanswerable", False)], "unanswerable in its row"
     else:
         classes, source = in_order(table.loc[table["split"] == "train", "label"]), "train"
-    return noted(finished(table, row, classes, source), [*notes, *told]), classes
+    return noted(finished(table, row, classes, source), notes), classes
+
+
+def read_rows(row: dict, paths: dict[str, Path], stated: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows of a data set's files with the place of each; those with a label are chosen and have ids.
+
+    stated: the classes that a verbalizer names.
+    """
+    table = named(LOADERS, row.get("loader", "table"), "loader")(paths, row)
+    if ENTITIES in table:
+        return table
+    notes = table.attrs.get(NOTES, [])
+    checks.types(table, row["name"])
+    table["label"], told = merged(table["label"], [*stated, *row.get("only", ()), *row.get("left_out", ())])
+    return noted(numbered(chosen(table, row, stated)), [*notes, *told])
 
 
 def sentences(table: pd.DataFrame, row: dict, learned: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -211,12 +220,6 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
             table, row["name"], by=TOGETHER if TOGETHER in table else GROUP, shares=shares, seed=seed
         )
     return stratified(table, row["name"], shares=shares, seed=seed, alone=row.get("singletons", "refuse"))
-
-
-def in_order(labels: pd.Series) -> list[str]:
-    """Distinct labels, sorted by number if all are whole numbers that Python can read, otherwise by name."""
-    found = sorted(set(labels))
-    return sorted(found, key=int) if all(re.fullmatch(r"-?\d{1,4300}", label) for label in found) else found
 
 
 def read_words(path: Path) -> pd.DataFrame:

@@ -42,7 +42,7 @@ def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     Label 2: the units are neighbours. Label 1: they are from the same document. Label 0: they are from two
     documents. Pairs in which one text is over a hundred times as long as the other are left out, as released.
     """
-    cut = max(1, round(PAIR_LENGTH * row.get("lengths", 1.0)))
+    cut = scaled(PAIR_LENGTH, row)
 
     def example(unit: Unit) -> dict | None:
         label = unit.chance.randrange(3)
@@ -62,28 +62,25 @@ def load_next_sentence_pair(paths: dict[str, Path], row: dict) -> pd.DataFrame:
 
 def load_next_sentence_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """Six options (PPT, section 3.2.2): a neighbour of the query, a unit of its document, four of others."""
-    share = row.get("lengths", 1.0)
-    return collected(paths, row, lambda unit: options(unit, 6, CHOICE, share), units=5, least=10)
+    return collected(paths, row, lambda unit: options(unit, 6, CHOICE, row), units=5, least=10)
 
 
 def load_unified_choice(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """Two to sixteen options (PPT, section 3.3), shorter if there are more."""
-    share = row.get("lengths", 1.0)
 
     def example(unit: Unit) -> dict | None:
         count = unit.chance.randint(min(UNIFIED), max(UNIFIED))
-        return options(unit, count, UNIFIED[count], share)
+        return options(unit, count, UNIFIED[count], row)
 
     return collected(paths, row, example, units=6, least=10)
 
 
-def options(unit: Unit, count: int, lengths: tuple[int, int, int], share: float) -> dict | None:
+def options(unit: Unit, count: int, lengths: tuple[int, int, int], row: dict) -> dict | None:
     """The query and its `count` options in random order; None if two options read the same.
 
     No wrong option is the query or one of its neighbours.
     """
-    query, option, same = lengths
-    query, option = max(1, round(query * share)), max(1, round(option * share))
+    query, option, same = scaled(lengths[0], row), scaled(lengths[1], row), lengths[2]
     right = shortened(unit.chance.choice(unit.neighbours()), option)
     inside = unit.apart(same)
     outside = unit.elsewhere(count - 1 - same) if count - 1 > same else []
@@ -104,7 +101,8 @@ def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """
     if row.get("annotator") == "model":
         return annotated(paths["all"], row)
-    annotate, cut = named(ANNOTATORS, row.get("annotator", "vader"), "annotator")(row), single_length(row)
+    annotate = named(ANNOTATORS, row.get("annotator", "vader"), "annotator")(row)
+    cut = scaled(SINGLE_LENGTH, row)
 
     def example(unit: Unit) -> dict | None:
         text = shortened(unit.text, cut)
@@ -114,14 +112,14 @@ def load_pseudo_label(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     return collected(paths, row, example, units=1, least=SINGLE, classes=CLASSES)
 
 
-def single_length(row: dict) -> int:
-    """The most words of a single unit."""
-    return max(1, round(SINGLE_LENGTH * row.get("lengths", 1.0)))
+def scaled(words: int, row: dict) -> int:
+    """A number of words, times the `lengths` of a row; one at least."""
+    return max(1, round(words * row.get("lengths", 1.0)))
 
 
 def candidates(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     """Units for a model to annotate, `CANDIDATES` times as many as the wanted examples."""
-    cut, many = single_length(row), {**row, "examples": CANDIDATES * row.get("examples", EXAMPLES)}
+    cut, many = scaled(SINGLE_LENGTH, row), {**row, "examples": CANDIDATES * row.get("examples", EXAMPLES)}
     return collected(
         paths, many, lambda unit: {TEXT: shortened(unit.text, cut), LABEL: None}, units=1, least=SINGLE
     )

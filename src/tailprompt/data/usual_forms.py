@@ -90,7 +90,8 @@ def words_of(path: Path, groups: Groups, column: str | list[str]) -> pd.DataFram
     if column == TEXT:
         other = [n for n, fields in every if len(fields) != width]
         refuse(path, other, f"have not {width} columns as the first", STATED)
-        refuse(path, [n for n, _ in every if width > 1 and not tagged(groups)], "end in no tag", STATED)
+        untagged = width > 1 and not tagged(groups)
+        refuse(path, [n for n, _ in every] if untagged else [], "end in no tag", STATED)
     refuse(path, [n for n, fields in every if len(fields) < number], f"have no column {number}")
     return pd.DataFrame(
         [

@@ -17,7 +17,7 @@ class Features:
     lengths: tokens of the examples that the vectors are of, so that batches are those of the examples.
     """
 
-    unit = "example"
+    unit, held = "example", True  # as of `texts.Examples`
     vectors: Float[Tensor, "examples width"] | Float[Tensor, "examples views width"]
     labels: Int[Tensor, " examples"]
     lengths: Int[Tensor, " examples"]
@@ -28,11 +28,6 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return True
 
     def numpy(self) -> Float[np.ndarray, "examples width"]:
         """The vectors for scikit-learn, the mean over views."""
@@ -45,11 +40,6 @@ class Features:
     def width(self, indices: Int[Tensor, " batch"]) -> int:
         """Nothing: all vectors are of one size."""
         return 0
-
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """The vectors of these examples and their labels."""
-        there = indices.to(self.labels.device, non_blocking=True)
-        return self.made(*self.staged(indices, there), width=0)
 
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these examples. there: the same indices on the device."""

@@ -94,7 +94,7 @@ class Images:
         return found
 
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
-        """Start to read these images, which `batch` will be asked for."""
+        """Start to read these images, which `staged` will be asked for."""
         if self.resident is not None:
             return
         if len(self.asked) >= AHEAD:
@@ -109,11 +109,6 @@ class Images:
     def width(self, indices: Int[Tensor, " batch"]) -> int:
         """Nothing: all images are of one size."""
         return 0
-
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Tensor | tuple]:
-        """Views of these images and their labels; with mixup, (labels, the other labels, share)."""
-        there = indices.to(self.device, non_blocking=True)
-        return self.made(*self.staged(indices, there), width=0)
 
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these images: pixels too unless the device holds all. there: as `indices`."""
@@ -130,7 +125,7 @@ class Images:
         *,
         width: int,
     ) -> tuple[dict[str, Tensor], Tensor | tuple]:
-        """The batch, by operations on the device alone."""
+        """Views and labels, by operations on the device alone; with mixup (labels, other labels, share)."""
         stored = self.resident[there] if pixels is None else pixels
         views, labels = self.view(stored.permute(0, 3, 1, 2)), self.labels[there]
         if self.mixup:

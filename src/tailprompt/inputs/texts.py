@@ -22,6 +22,7 @@ class Examples:
     that an example may have, beyond which no batch is padded, as a backbone may have no position more.
     """
 
+    held = True  # whether batches are made of what the device holds
     tokens: Int[Tensor, " total"]
     segments: Int[Tensor, " total"]
     starts: Int[Tensor, " ends"]
@@ -51,22 +52,12 @@ class Examples:
         }
         return replace(self, **moved)
 
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return True
-
     def expect(self, indices: Int[Tensor, " batch"]) -> None:
         """Nothing: token ids are in memory, so there is nothing to read ahead."""
 
     def width(self, indices: Int[Tensor, " batch"]) -> int:
         """The length of the longest of these examples."""
         return int(self.lengths[indices].max())
-
-    def batch(self, indices: Int[Tensor, " batch"]) -> tuple[dict[str, Tensor], Int[Tensor, " batch"]]:
-        """Inputs of these examples, padded to the longest, and their labels."""
-        there = indices.to(self.labels.device)
-        return self.made(*self.staged(indices, there), width=self.width(indices))
 
     def staged(self, indices: Int[Tensor, " batch"], there: Int[Tensor, " batch"]) -> tuple[Tensor, ...]:
         """What `made` takes of these examples. there: the same indices on the device."""

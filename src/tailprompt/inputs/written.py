@@ -46,16 +46,12 @@ class Written:
 class Counted(Written):
     """Texts with sparse vectors `[examples, terms]`, with the interface of `texts.Examples`."""
 
+    held = False  # whether batches are made of what the device holds
     rows: csr_matrix | None = None
 
     def numpy(self) -> csr_matrix:
         """The vectors for scikit-learn."""
         return self.rows
-
-    @property
-    def held(self) -> bool:
-        """Whether batches are made of what the device holds."""
-        return False
 
     def width(self, indices: Int[Tensor, " batch"]) -> int:
         """Nothing: texts are not padded."""

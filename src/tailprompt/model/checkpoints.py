@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, few
 from tailprompt.model.folder import check_complete
 
 if TYPE_CHECKING:
@@ -75,14 +75,13 @@ def perhaps_headless(
     if absent and speaks:
         raise BadInput(
             f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
-            f"them in another shape: {', '.join(absent[:3])}{', ...' if absent[3:] else ''}; "
-            "take a whole checkpoint"
+            f"them in another shape: {few(absent, shown=3)}; take a whole checkpoint"
         )
     surplus = sorted(name for name in report["unexpected_keys"] if "encoder." in name)
     if surplus:
         raise BadInput(
             f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
-            f"state: {', '.join(surplus[:3])}{', ...' if surplus[3:] else ''}; correct config.json"
+            f"state: {few(surplus, shown=3)}; correct config.json"
         )
     return model, speaks
 

@@ -132,12 +132,7 @@ class Verbalizer(nn.Module):
     """
 
     def __init__(
-        self,
-        backbone: Backbone,
-        words: list[list[int]],
-        *,
-        tied: bool = True,
-        decoding: str = "restricted",
+        self, backbone: Backbone, words: list[list[int]], *, tied: bool = True, decoding: str = "restricted"
     ):
         super().__init__()
         self.scale, self.open = 1.0, decoding == "open"

@@ -33,7 +33,9 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
-    return same_rows(record, report_file(results, point.dataset)) and same_start(record, folder, wanted)
+    report = report_file(results, point.dataset)
+    present = reported(report) or reported(copy_of_report(report))  # of a data set that is gone
+    return trained_on(record, present) and same_start(record, folder, wanted)
 
 
 def complete(folder: Path) -> bool:
@@ -43,17 +45,14 @@ def complete(folder: Path) -> bool:
 
 def is_of(folder: Path, record: dict) -> bool:
     """Whether a run.json is that of the run in `folder`, and not copied there; True if it does not say."""
-    names, own = [field.name for field in fields(Point)], folder.absolute().parts[-5:]
-    point = record.get("point", dict(zip(names, own, strict=True)))
-    return isinstance(point, dict) and [str(point.get(name)) for name in names] == [*own]
+    point = record.get("point")
+    own = [str(point.get(field.name)) for field in fields(Point)] if isinstance(point, dict) else []
+    return point is None or own == [*folder.absolute().parts[-5:]]
 
 
-def same_rows(record: dict, report: Path) -> bool:
-    """Whether a run was trained on the data that a report is of; True without digests.
-
-    Of a data set that was prepared and is gone there is a copy of the report.
-    """
-    trained, present = digests_of(record.get("data")), reported(report) or reported(copy_of_report(report))
+def trained_on(record: dict, present: dict[str, str]) -> bool:
+    """Whether a run was trained on the data that have these digests; True where either has none."""
+    trained = digests_of(record.get("data"))
     return not (trained and present) or same_data(trained, present)
 
 
@@ -190,7 +189,7 @@ def read_words(file: Path) -> list[list[str]]:
 
 
 def check(folder: Path, record: dict) -> None:
-    """Raise BadInput if a run is not the one that is asked for, or its data have changed since training.
+    """Raise BadInput if a run is not the one that is asked for, is damaged, or its data have changed since.
 
     folder: of the run. record: its run.json. Results that were copied here without their data, or without
     the file that asks for them, are not compared.
@@ -215,6 +214,7 @@ def check(folder: Path, record: dict) -> None:
             f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; run snakemake "
             f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
         )
+    check_intact(folder, record)
 
 
 def outdated(folder: Path) -> int:
@@ -227,8 +227,7 @@ def outdated(folder: Path) -> int:
 
 def of_data(record: dict, folder: Path) -> bool:
     """Whether a run was trained on the present data; True if its digests or the data are missing."""
-    trained, present = digests_of(record.get("data")), data_digests(data_of(folder))
-    return not (trained and present) or same_data(trained, present)
+    return trained_on(record, data_digests(data_of(folder)))
 
 
 def data_of(folder: Path) -> Path:

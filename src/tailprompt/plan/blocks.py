@@ -11,14 +11,7 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import backbone_of, dataset_row, parts_of
 from tailprompt.plan.starts import starts_of
 
-FILLED_IN = (
-    "sets",
-    "only",
-    "methods",
-    "claims",
-    "backbones",
-    "refused",
-)  # keys that an expanded block has no more
+FILLED_IN = "sets only methods claims backbones refused".split()  # keys that an expanded block has no more
 WITHOUT_RUNS = ("statistics", "class_distribution")  # kinds that show data alone
 OF_A_PAPER = {"others", "reported"}  # keys of a paper that its tables and figures are told
 

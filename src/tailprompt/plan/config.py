@@ -25,12 +25,7 @@ from tailprompt.plan.revisions import pinned
 from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
 from tailprompt.pretraining import recipes
 
-SHARED = (
-    "config/backbones.yaml",
-    "config/pretraining.yaml",
-    "config/datasets.yaml",
-    "config/methods.yaml",
-)
+SHARED = ("config/backbones.yaml", "config/pretraining.yaml", "config/datasets.yaml", "config/methods.yaml")
 SCALE = "config/paper.yaml"  # the default
 
 

@@ -2,41 +2,75 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 
-from tailprompt.cpus import CPUS
-from tailprompt.plan import blocks, standing
-from tailprompt.plan.forecast import finished, limited, seconds_left
+from tailprompt.errors import counted
+from tailprompt.machine.cpus import CPUS
+from tailprompt.plan import blocks
+from tailprompt.plan.forecast import finished_of, limited
 from tailprompt.plan.hours import START, by_rule, on_cpu
 from tailprompt.plan.points import Point, parse
 
 
 def told(scale: dict, root: Path = Path(".")) -> list[str]:
     """How long what is left of the round takes on this machine, by method, and what it leaves out."""
-    points, cpu, here = blocks.all_points(scale), on_cpu(scale), standing.present(scale, root)
-    took = {point: finished(scale, point, here, root) for point in points}
-    done = {point: seconds for point, seconds in took.items() if seconds is not None}
-    rest = [point for point in points if point not in done]
-    if not rest:
-        return [f"all {len(points)} runs are done", *limited(scale)]
-    left = seconds_left(scale, rest, done, root, cpu=cpu)
+    seconds, done, by = estimated(scale, root)
+    if not seconds:
+        return [f"all {counted(len(done), 'run')} are done", *limited(scale)]
     by_method: dict[str, float] = {}
-    for point in rest:
-        by_method[point.method] = by_method.get(point.method, 0) + left[point]
-    at_once = max(1, min(CPUS, os.cpu_count() or 1)) if cpu else 1
-    each = ", ".join(f"{name} {seconds / at_once / 60:.0f}" for name, seconds in by_method.items())
-    total = sum(by_method.values()) / at_once / 60
+    for point, each in seconds.items():
+        by_method[point.method] = by_method.get(point.method, 0) + each
+    each = ", ".join(f"{name} {minutes(spent)}" for name, spent in by_method.items())
+    of = f" of {len(done) + len(seconds)}, the others are done," if done else ","
     return [
-        f"{len(rest)} runs{f' of {len(points)}, the others are done,' if done else ','} about {total:.0f} "
-        f"minutes on {'the CPU' if cpu else 'the GPU'} by "
-        f"{'those' if done else 'a rule of thumb (wrong by a factor of three either way at times)'}",
+        f"{counted(len(seconds), 'run')}{of} about {minutes(sum(seconds.values()))} minutes {by}",
         f"minutes by method: {each}",
         *limited(scale),
     ]
+
+
+def left(scale: dict, root: Path = Path(".")) -> str:
+    """How long the rest takes, in a clause."""
+    seconds, _, by = estimated(scale, root)
+    return f"about {minutes(sum(seconds.values()))} minutes left {by}" if seconds else "all runs are done"
+
+
+def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point], str]:
+    """The seconds of each run that is left, when as many run at once as will; those done; where it is from.
+
+    What finished runs took beside what the rule says of them corrects it for the others.
+    """
+    points, cpu = blocks.all_points(scale), on_cpu(scale)
+    done = finished_of(scale, points, root)
+    rest = [point for point in points if point not in done]
+    by_cell = cache(lambda point: by_rule(scale, point, root, cpu=cpu))  # all seeds take as long
+    rule = {point: by_cell(replace(point, seed=0)) for point in points}
+    long = [point for point in done if rule[point] > 2 * START]  # short ones tell nothing of those
+    pace = sum(done[point] for point in long) / sum(rule[point] for point in long) if long else 1.0
+    alike: dict[tuple, list[float]] = {}
+    for point, seconds in done.items():
+        alike.setdefault((point.dataset, point.method), []).append(seconds)
+    at_once = CPUS if cpu else 1
+    seconds = {
+        point: (median(alike.get((point.dataset, point.method), [pace * rule[point]]))) / at_once
+        for point in rest
+    }
+    where = "CPU" if cpu else "GPU"
+    if done:
+        took = "took" if long else "took and, for longer ones, a rule of thumb"
+        return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} {took}"
+    guess = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
+    return seconds, [*done], f"on the {where} by a rule of thumb ({guess})"
+
+
+def minutes(seconds: float) -> str:
+    """Whole minutes, and what is under one."""
+    return f"{seconds / 60:.0f}" if seconds >= 60 else "under 1"
 
 
 def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[str]:

@@ -8,10 +8,12 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from tailprompt.data.places import file_name
+from tailprompt.data.places import image_root, places
+from tailprompt.errors import counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
+from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import report_file, run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
@@ -22,9 +24,7 @@ from tailprompt.plan.settings import settings
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
-    here = standing.present(config, root)
-    took = {point: finished(config, point, here, root) for point in points}
-    done = {point: seconds for point, seconds in took.items() if seconds is not None}
+    done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     left = seconds_left(config, rest, done, root, cpu=cpu)
     elsewhere = (
@@ -33,8 +33,8 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     datasets, backbones = blocks.all_datasets(config), sorted({point.backbone for point in points})
     methods = Counter(parse(point.method)[0] for point in points)
     lines = [
-        f"scale {config['scale']}: {count(len(points), 'run')}, {len(done)} of them done, on "
-        f"{count(len(datasets), 'data set')} with {count(len(backbones), 'backbone')}",
+        f"scale {config['scale']}: {counted(len(points), 'run')}, {len(done)} of them done, on "
+        f"{counted(len(datasets), 'data set')} with {counted(len(backbones), 'backbone')}",
         "",
         *table(points, left),
         "",
@@ -46,15 +46,18 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *unpacked(config, datasets),
         *absent(config, datasets, root),
         *unnamed(config, datasets),
+        *unseen(config, datasets, root),
         *gpus(config, backbones),
         *hours(left, done, elsewhere),
     ]
     return "\n".join(lines)
 
 
-def count(number: int, thing: str) -> str:
-    """A number with its noun."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def finished_of(config: dict, points: list[Point], root: Path) -> dict[Point, float]:
+    """The seconds of those of the runs that are finished."""
+    here = standing.present(config, root)
+    took = {point: finished(config, point, here, root) for point in points}
+    return {point: seconds for point, seconds in took.items() if seconds is not None}
 
 
 def finished(config: dict, point: Point, here: standing.Present, root: Path) -> float | None:
@@ -125,11 +128,11 @@ def downloads(config: dict, datasets: list[str], backbones: list[str], root: Pat
     ]
     size = sum(entry.get("bytes", 0) for entry in entries) / 1e9
     unknown = sum("bytes" not in entry for entry in entries)
-    more = f" and {count(unknown, 'file')} of unknown size" if unknown else ""
+    more = f" and {counted(unknown, 'file')} of unknown size" if unknown else ""
     return [
         f"to download: {weights + size:.2f} GB{more} "
         f"({weights:.2f} GB of weights: {', '.join(missing) or 'none'}; "
-        f"{count(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
+        f"{counted(len(entries), 'data file')}, {size:.3f} GB); `tailprompt fetch` gets it ahead"
     ]
 
 
@@ -163,6 +166,16 @@ def unnamed(config: dict, datasets: list[str]) -> list[str]:
     return [f"to name as files of plain text: corpora.{name}" for name in absent]
 
 
+def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:
+    """The data of one's own whose rows nobody has looked at yet; small files of texts were looked at."""
+    results = root / "results" / config["scale"]
+    rows = {parse(name)[0]: config["datasets"][parse(name)[0]] for name in datasets}
+    names = [name for name, row in rows.items() if ones_own(row) and not report_file(results, name).is_file()]
+    names = [name for name in names if not looked_at({"name": name, **rows[name]}, root)]
+    said = "texts and labels are checked when data are prepared, before any training"
+    return [f"rows not looked at: {', '.join(names)} ({said})"] if names else []
+
+
 def unpacked(config: dict, datasets: list[str]) -> list[str]:
     """The image data sets that are not downloaded, and whose folder no row names."""
     names = sorted({parse(dataset)[0] for dataset in datasets})
@@ -176,17 +189,15 @@ def absent(config: dict, datasets: list[str], root: Path) -> list[str]:
     """The files and folders that data_dir lacks, of data sets that are not prepared."""
     if not config.get("data_dir"):
         return []
-    results, lacking = root / "results" / config["scale"], []
+    results, here, lacking = root / "results" / config["scale"], root / config["data_dir"], []
     names = [parse(name)[0] for name in datasets if not report_file(results, name).is_file()]
     for name in dict.fromkeys(names):
         row = {"name": name, **config["datasets"][name]}
-        below = row.get("folder", name)
-        place = root / config["data_dir"] / below
-        files = [file_name(each) for each in row.get("files", {}).values() if outside(each)]
-        gone = [file for file in files if not any((place / f"{file}{end}").is_file() for end in ("", ".xz"))]
-        lacking += [f"{below}/{file}" for file in gone]
-        if below_data_dir(row) and not place.is_dir():
-            lacking.append(f"{below}/")
+        files = [places(row, each, here) for each in row.get("files", {}).values() if outside(each)]
+        gone = [paths[0] for paths in files if not any(path.is_file() for path in paths)]
+        lacking += [str(path.relative_to(here)) for path in gone]
+        if below_data_dir(row) and not (folder := image_root(row, here)).is_dir():
+            lacking.append(f"{folder.relative_to(here)}/")
     return [f"not in data_dir {config['data_dir']}: {', '.join(lacking)}"] if lacking else []
 
 
@@ -211,15 +222,13 @@ def gpus(config: dict, backbones: list[str]) -> list[str]:
 
 def wanted(config: dict, name: str, root: Path) -> list[dict]:
     """The files of a data set that will be downloaded."""
+    if config.get("data_dir"):
+        return []
     files = config["datasets"][name].get("files", {}).values()
     remote = [entry for entry in files if isinstance(entry, dict) and "url" in entry]
     raw = root / "results/raw" / name
-    here = [(raw / (entry.get("name") or entry["url"].rpartition("/")[2])).is_file() for entry in remote]
-    return (
-        []
-        if config.get("data_dir")
-        else [entry for entry, have in zip(remote, here, strict=True) if not have]
-    )
+    names = [entry.get("name") or entry["url"].rpartition("/")[2] for entry in remote]
+    return [entry for entry, name in zip(remote, names, strict=True) if not (raw / name).is_file()]
 
 
 def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, float]) -> list[str]:
@@ -232,11 +241,12 @@ def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, f
     measured = {(point.backbone, point.dataset) for point in done}
     guessed = sum((point.backbone, point.dataset) not in measured for point in left)
     lines = [
-        f"time: {in_hours(left)} for {count(len(left), 'run')} one after another; divide by the runs at once"
+        f"time: {in_hours(left)} for {counted(len(left), 'run')} one after another; "
+        "divide by the runs at once"
     ]
     if gpu and guessed:
         lines.append(f"  on a GPU {in_hours(gpu)}; none is visible here, so the CPU is what is counted")
-    source = f"from {count(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
+    source = f"from {counted(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
     return [*lines, f"  ({source}; {guessed} by a rule of thumb: {RULE})" if guessed else f"  ({source})"]
 
 

@@ -22,8 +22,8 @@ from typing import TextIO
 
 from tailprompt.errors import BadInput
 from tailprompt.files import beside, sha256, write_json, writing
+from tailprompt.machine.progress import say
 from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, is_of, of_data, tolerant
-from tailprompt.progress import say
 
 LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # of a file system without them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from functools import cache
@@ -9,8 +10,10 @@ from math import prod
 from pathlib import Path
 
 from tailprompt.data.columns import listed
+from tailprompt.data.separated import found
 from tailprompt.files import read_json, reading
-from tailprompt.gpus import visible
+from tailprompt.machine.cpus import CPUS
+from tailprompt.machine.gpus import visible
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
@@ -20,7 +23,8 @@ from tailprompt.plan.settings import settings
 GPU = 5e13  # floating-point operations a second that a run gets from a GPU
 THREAD = 5e10  # the same from a CPU thread: the demo's 24 runs had 4e10 to 1e11, by processor time
 RULE = (
-    "6 x parameters x training rows x tokens x epochs, at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
+    "6 x parameters x training rows x tokens x epochs (2 instead of 6 where the body is frozen, one epoch "
+    "of texts), at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
     "5 s a run for its start and its evaluations; wrong by a factor of three either way at times, as early "
     "stopping shortens a run and processes that share cores lengthen it; tokens are the patches of an image, "
     "half of max_length or, of a file of yours, a quarter of a line's bytes; rows of data not prepared yet "
@@ -32,6 +36,7 @@ ROWS = 10_000  # training rows of a data set of unknown size
 DIGITS = 1797  # images of scikit-learn's digits
 BYTES = 4  # of a text, for one token
 PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
+SEPARATED = {".csv": ",", ".tsv": "\t"}
 COUNTED = (*PLAIN, ".json")  # formats whose rows are counted
 
 
@@ -49,8 +54,23 @@ def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
         tokens = patches(backbone, shape_of(config, backbone, root))
     else:
         tokens = text_length(row, asks.get("max_length", 128), root)
-    speed = THREAD * min(config["threads"], os.cpu_count() or 1) if cpu else GPU
-    return START + 6 * parameters(backbone, root) * rows * tokens * asks.get("epochs", 0) / speed
+    speed = THREAD * min(config["threads"], CPUS) if cpu else GPU
+    times = passes(asks, repeats=kind_of(row) == "image")
+    return START + 2 * times * parameters(backbone, root) * rows * tokens / speed
+
+
+def passes(asks: dict, *, repeats: bool) -> float:
+    """How often a run computes each training row: forward is one, and backward is two more.
+
+    A frozen body is computed forward alone, and of texts once. repeats: rows that differ by epoch, as images
+    may. asks: the settings of the run.
+    """
+    epochs = asks.get("epochs", 0)
+    if asks.get("input") == "tfidf":
+        return 0
+    if asks.get("tuner") == "frozen":
+        return max(1, epochs) if repeats else 1
+    return 3 * epochs
 
 
 def training_rows(config: dict, dataset: str, root: Path) -> int:
@@ -118,11 +138,30 @@ def lines(file: Path) -> int:
 
 
 def rows_in(file: Path, row: dict) -> int:
-    """The number of rows in the file of a data set: lines, sentences of words in columns, or in JSON."""
+    """The number of rows in the file of a data set: records, sentences of words in columns, or in JSON."""
     if file.suffix == ".json":
         key = "question" if has_passages(row) else listed(row.get("columns", {}).get("text", "text"))[0]
         return times(file, key)
-    return gaps(file) if has_tags(row) and file.suffix not in PLAIN else lines(file)
+    if has_tags(row) and file.suffix not in PLAIN:
+        return gaps(file)
+    if file.suffix in SEPARATED:
+        quotes, above = row.get("quotes", True), 0 if row.get("header") else 1
+        return max(1, records(file, row.get("separator"), quotes=quotes) - above)
+    return lines(file)
+
+
+@cache
+def records(file: Path, separator: str | None, *, quotes: bool) -> int:
+    """The number of records in a CSV or TSV file, of which one in quotes may take several lines."""
+    with open(file, encoding="latin-1", newline="") as text:  # its quotes are those of any code
+        start = text.read(2**16)
+        mark = separator or found(start, SEPARATED[file.suffix], quotes=quotes)
+        text.seek(0)
+        quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+        try:
+            return sum(1 for fields in csv.reader(text, delimiter=mark, quoting=quoting) if fields)
+        except csv.Error:  # stage prepare says what it is
+            return lines(file)
 
 
 @cache

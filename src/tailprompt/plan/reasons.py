@@ -13,6 +13,14 @@ from tailprompt.files import room
 
 TAIL = 2**16  # bytes at the end of a log that are read
 FULL = 2**20  # bytes: a disk with less room is full
+ENDED_BY = re.compile(r"SLURM status is: '(\w+)")
+REFUSED = re.compile(r"sbatch: error: (.+)")
+STATES = {  # of SLURM, for a job that did not come to say why
+    "OUT_OF_MEMORY": "it took more memory than it asked SLURM for; give it more (mem_mb), or lower batch",
+    "TIMEOUT": "its time was over; give it more (runtime)",
+    "NODE_FAIL": "its node was lost; the same command goes on where it was last saved",
+    "CANCELLED": "it was cancelled; the same command goes on where it was last saved",
+}
 SAID = re.compile(r"^(?:tailprompt \w+: )?(?:error: )?((?<=error: ).+|stopped by .+)$")
 
 
@@ -56,25 +64,45 @@ def end_of(log: Path) -> list[str]:
     return [line.rstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
 
 
-def note_failed(failed: dict[int, Path], record: logging.LogRecord) -> bool:
-    """Keep in `failed` the log of each job that failed for good, by what Snakemake tells, shown or not.
+def note_failed(failed: dict[int, tuple[Path, str]], record: logging.LogRecord) -> bool:
+    """Keep in `failed` the log of each job that failed for good, and why, by what Snakemake tells.
 
-    A filter of Snakemake's logger that lets all pass. `--quiet rules` hides errors from screen and log.
+    A filter of Snakemake's logger that lets all pass: `--quiet rules` hides errors from screen and log.
     """
     event = getattr(record, "event", None)
     if event == "job_error" and record.log:
-        failed[record.jobid] = Path(record.log[0])
+        log, *others = map(Path, record.log)
+        _, before = failed.get(record.jobid, (log, ""))
+        failed[record.jobid] = log, why_ended(log, str(getattr(record, "rule_msg", "")), before, others)
     elif event == "job_finished":
         failed.pop(record.job_id, None)
     return True
 
 
-def last_words(logs: Collection[Path]) -> str:
-    """What the screen shows last when Snakemake failed. logs: those of the jobs that failed."""
-    if not logs:
+def why_ended(log: Path, told: str, before: str = "", others: Iterable[Path] = ()) -> str:
+    """Why one attempt of a job failed.
+
+    told: what Snakemake says of it, where a cluster ran it. before: why the attempt before it did, whose log
+    is gone when the next one is refused, as where it asks for more. others: SLURM's log.
+    """
+    if refused := REFUSED.search(told):
+        said = f"sbatch refused {'its next attempt' if before else 'it'} ({refused[1]})"
+        again = before.endswith(f"({refused[1]})")
+        return before if again else f"{before}; {said}" if before else said
+    state = ENDED_BY.search(told)
+    said = reason(log) or (STATES.get(state[1]) if state else None)
+    files = "".join(f"; see also {file}" for file in others if file.is_file())
+    return said or f"{why_failed(log)}{files}"
+
+
+def last_words(failed: Collection[tuple[Path, str]]) -> str:
+    """What the screen shows last when Snakemake failed. failed: the log of each job, and why it failed."""
+    if not failed:
         return ""
-    title = "1 job failed:" if len(logs) == 1 else f"{len(logs)} jobs failed:"
-    return "\n".join(["", title, *grouped((why_failed(log), str(log)) for log in logs)])
+    title = "1 job failed:" if len(failed) == 1 else f"{len(failed)} jobs failed:"
+    # a log may be seen late on another machine's disk
+    reasons = ((why if "sbatch refused" in why else reason(log) or why, str(log)) for log, why in failed)
+    return "\n".join(["", title, *grouped(reasons)])
 
 
 def grouped(reasons: Iterable[tuple[str, str]]) -> list[str]:

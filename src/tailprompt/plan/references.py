@@ -80,10 +80,8 @@ def check_claims(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
 def check_searches(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
     """Raise BadInput at the first table that waits for no search of its protocol, or judges that twice."""
     for path, block in all_blocks(config):
-        tables, place = (
-            config["papers"][path[1]].get("tables", {}),
-            f"{origin(layers, path)}: {'.'.join(path)}",
-        )
+        tables = config["papers"][path[1]].get("tables", {})
+        place = f"{origin(layers, path)}: {'.'.join(path)}"
         for name in block.get("searched", []):
             if (tables[name]["kind"], tables[name]["protocol"]) != ("search", block["protocol"]):
                 raise BadInput(f"{place}: searched '{name}' is no search under protocol {block['protocol']}")

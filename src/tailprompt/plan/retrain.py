@@ -63,9 +63,7 @@ def told(config: dict, points: list[Point], places: list[Path]) -> str:
     """What will be deleted, and what is trained again besides."""
     # by inode: what is kept of a finished run are links to its files
     found = [file.stat() for place in places for file in place.rglob("*") if file.is_file()]
-    size = (
-        sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values()) / 1e6
-    )  # links count once
+    size = sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values()) / 1e6
     lines = [f"to delete, {size:,.1f} MB:", *(f"  {place}" for place in places)]
     if after := followers(config, points):
         paths = few([point.path for point in after])

@@ -71,10 +71,13 @@ def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
 
 
 def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
-    """Whether files are all there, undamaged and made of what is asked; without a note that is believed."""
-    noted = tolerant(note)
+    """Whether files are all there, undamaged and made of what is asked.
+
+    Without a note that is believed, and so is what a note of an older version does not say.
+    """
+    noted = tolerant(note) or {}
     here = all(file.is_file() and as_written(file) for file in files)
-    return here and (noted is None or without_time(noted) == asked)
+    return here and all(noted[key] == asked[key] for key in asked.keys() & noted.keys())
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
@@ -94,6 +97,7 @@ def of_rows(asked: dict) -> dict:
     classes = asked["words"] and [line[0] for line in asked["words"]]
     parts = {name: of_rows(part) for name, part in asked["parts"].items()}
     first = of_first(asked["first"])
+    asked = {key: value for key, value in asked.items() if key != "named"}  # classes that tables name
     return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
 
 

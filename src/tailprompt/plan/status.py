@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
-from tailprompt.plan.forecast import count, finished, hours, seconds_left
+from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
 from tailprompt.plan.places import run_folder
@@ -22,6 +22,10 @@ from tailprompt.plan.settings import settings
 
 DONE, FAILED, OPEN = 0, 1, 3  # exit statuses; 2 is bad input
 LEFT = re.compile(r"at most ([\d,]+) minutes left$")
+NEVER = {  # SLURM's reasons for which a job waits for ever
+    "PartitionConfig": "no node of its partition has the CPUs, memory or GPUs that it asks for",
+    "PartitionTimeLimit": "its partition ends jobs before the time that it asks for",
+}
 STATES = ("done", "running", "queued", "failed", "stale", "to do")
 
 
@@ -41,16 +45,18 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
     points = blocks.all_points(config)
     here = standing.present(config, root)
-    jobs = queued() if queue is None else queue
+    jobs = queued(root) if queue is None else queue
     states = {point: state_of(config, point, here, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
     others = faults_of_other_jobs(root / "results" / config["scale"] / "logs")
-    lines = [f"scale {config['scale']}, {count(len(points), 'run')}: {counts}"]
+    lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}"]
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
+    waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
+    lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
     lines += time_left(config, states, root)
     failed = found["failed"] or others
     return "\n".join(lines), FAILED if failed else DONE if found["done"] == len(points) else OPEN
@@ -95,20 +101,39 @@ def why_stale(folder: Path, wanted: dict, changed: list[str]) -> str:
     return "its data or its start are others now"
 
 
-def queued() -> dict[str, str]:
-    """The jobs of this user that wait in SLURM's queue: Snakemake's comment -> `job 17, pending`."""
+def queued(folder: Path) -> dict[str, str]:
+    """The jobs in SLURM's queue that were submitted from a folder: Snakemake's comment -> `job 17, pending`.
+
+    And why one waits: SLURM says nothing where it is submitted of one that will never start.
+    """
     try:
-        command = ["squeue", "--me", "--noheader", "--format=%i|%T|%k"]
+        command = ["squeue", "--me", "--noheader", "--format=%i|%T|%r|%Z|%k"]
         listing = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    rows = [line.split("|", 2) for line in listing.splitlines() if line.count("|") >= 2]
-    return {about: f"job {number}, {state.lower()}" for number, state, about in rows}
+    rows = [line.split("|", 4) for line in listing.splitlines() if line.count("|") >= 4]
+    return {
+        about: f"job {number}, {state.lower()}{why_waiting(reason)}"
+        for number, state, reason, place, about in rows
+        if Path(place).resolve() == folder.resolve()
+    }
+
+
+def why_waiting(reason: str) -> str:
+    """SLURM's reason for a job's state, and what it means where waiting does not help."""
+    if reason in ("", "None"):
+        return ""
+    return f" ({reason}{f': {NEVER[reason]}' if reason in NEVER else ''})"
 
 
 def comment(scale: str, point: Point) -> str:
     """The comment that Snakemake's executor gives the job of a run."""
     return f"rule_train_wildcards_{scale}_{point.path.replace('/', '_')}"
+
+
+def of_another_rule(about: str, scale: str) -> bool:
+    """Whether a comment is that of a job of this scale that trains no run."""
+    return f"_wildcards_{scale}_" in about and not about.startswith("rule_train_")
 
 
 def faults_of_other_jobs(logs: Path) -> list[tuple[str, str]]:

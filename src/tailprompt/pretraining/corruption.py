@@ -45,10 +45,7 @@ def corrupt_spans(
     round(rate * tokens) ids are hidden in spans of `span` ids on average. Inputs and targets end in `end`.
     """
     noise = noise_spans(tokens, rate=rate, span=span, generator=generator)
-    return (
-        collapse(tokens, noise, sentinels, end),
-        collapse(tokens, ~noise, sentinels, end),
-    )
+    return (collapse(tokens, noise, sentinels, end), collapse(tokens, ~noise, sentinels, end))
 
 
 def noise_spans(

@@ -17,7 +17,7 @@ from tailprompt.data.folders import others, skipped
 from tailprompt.data.listings import CONTENT, folder_rows, table
 from tailprompt.data.pictures import decoded
 from tailprompt.errors import BadInput, few
-from tailprompt.progress import say, shown
+from tailprompt.machine.progress import say, shown
 
 Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
 

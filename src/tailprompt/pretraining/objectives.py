@@ -171,8 +171,7 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
 
 def span_corruption(recipe: dict, packed: Path, words, device: torch.device) -> Task:
     """T5's task: predict hidden spans after their sentinels."""
-    names = [f"<extra_id_{number}>" for number in range(SENTINELS)]
-    sentinels = torch.tensor(words.convert_tokens_to_ids(names), device=device)
+    sentinels = torch.tensor(words.convert_tokens_to_ids(SENTINELS), device=device)
 
     def pair(rows: Tensor, generator: Generator) -> Batch:
         return corrupt_spans(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailprompt.errors import BadInput
 from tailprompt.pretraining.shapes import MODELS
 
-SENTINELS = 100  # of a T5's vocabulary, each for one span of a row
+SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # of a T5, each for one span of a row
 
 
 def check(recipes: dict[str, dict]) -> None:
@@ -97,7 +97,7 @@ def check_hidden(recipe: dict, length: int, place: str) -> None:
     if hidden > most:
         raise BadInput(f"{place}: it hides {hidden} tokens, and {most} can be hidden at most; lower rate")
     spans = min(max(1, round(hidden / recipe["span"])), length - hidden) if "span" in recipe else 0
-    if spans > SENTINELS:
+    if spans > len(SENTINELS):
         raise BadInput(
-            f"{place} hides {spans} spans, and {SENTINELS} have a sentinel; raise span or lower rate"
+            f"{place} hides {spans} spans, and {len(SENTINELS)} have a sentinel; raise span or lower rate"
         )

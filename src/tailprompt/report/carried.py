@@ -48,10 +48,7 @@ def dataset_files(report: Path) -> dict[str, bytes]:
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
     about |= {"row": anywhere(about.get("row", {}))}
     about = {key: value for key, value in about.items() if key not in DATA} | data_digests(path)
-    return {
-        report.name: as_json(about),
-        path.name: as_parquet(table[table["split"].isin(SPLITS)]),
-    }
+    return {report.name: as_json(about), path.name: as_parquet(table[table["split"].isin(SPLITS)])}
 
 
 def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:

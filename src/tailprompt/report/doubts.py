@@ -12,6 +12,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from tailprompt.errors import counted
+
 SHARE = 0.2  # of the rows of a class that are advised to be checked
 CHECK, KEEP = "check", "keep"
 
@@ -88,9 +90,10 @@ def doubtful(by_method: dict[str, np.ndarray], labels: np.ndarray, *, share: flo
 
 def reason(row: pd.Series, classes: list[str]) -> str:
     """Why a row is doubted, or is kept in its class though it is, for people."""
+    say = f"{row.agree} of {counted(row.methods, 'method')} {'says' if row.agree == 1 else 'say'}"
     words = (
-        f"{row.agree} of {row.methods} methods say {classes[row.suggested]} "
-        f"({row.suggested_probability:.2f}); {classes[row.label]} gets {row.label_probability:.2f}, "
+        f"{say} {classes[row.suggested]} ({row.suggested_probability:.2f}); "
+        f"{classes[row.label]} gets {row.label_probability:.2f}, "
         f"where its rows usually get {row.usual_probability:.2f}"
     )
     if row.advice == KEEP:

@@ -13,10 +13,9 @@ from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.report import browse, records
 from tailprompt.report.sheet import greek, number
-from tailprompt.report.tables.claims_sheet import ALL, places, span
+from tailprompt.report.tables.claims_sheet import DECIDED, overall, places, span
 
-VERDICTS = ("holds", "fails", "undecided", "not run")
-DECIDED = ("holds", "fails")
+VERDICTS = (*DECIDED, "undecided", "not run")
 VERSIONS = ("python", "torch", "transformers", "timm")
 MINUTE, HOUR = 60, 3600
 
@@ -84,8 +83,7 @@ def of_paper(paper: dict, kept: dict[str, dict]) -> Ran:
 
 def of_claims(root: Path, paper: dict) -> Judged:
     """How the claims of a paper were judged, from the table that `tabulate` wrote."""
-    table = pd.read_csv(root / paper["table"], dtype={"section": str}, keep_default_na=False, na_values=[""])
-    table = table[table.dataset == ALL]
+    table = overall(root / paper["table"])
     decided = {
         verdict: [sentence(pd.Series(claim)) for claim in table[table.verdict == verdict].to_dict("records")]
         for verdict in DECIDED

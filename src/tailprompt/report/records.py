@@ -44,7 +44,6 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     for folder, one in zip(frame.folder, kept, strict=True):
         if one is not None:
             agreement.check(folder, one)
-            agreement.check_intact(folder, one)
     return frame.assign(record=pd.Series(kept, dtype=object), there=[run is not None for run in kept])
 
 
@@ -232,10 +231,14 @@ SAME = ("settings", "backbone", "weights", "verbalizer", "data", "computed_in") 
 
 
 def unlike(runs: pd.DataFrame) -> list[str]:
-    """A sentence for each cell whose seeds were not asked the same, or not trained on the same data."""
+    """A sentence for each cell whose seeds were not asked the same, or not trained on the same data.
+
+    What a run of an older version does not say is not compared.
+    """
     found = []
     for _, cell in runs.groupby([runs.folder.map(lambda folder: folder.parent.as_posix())], sort=False):
-        first, *others = [{key: record.get(key) for key in SAME} for record in cell.record]
+        said = [key for key in SAME if all(key in record for record in cell.record)]
+        first, *others = [{key: record[key] for key in said} for record in cell.record]
         keys = {key for each in others for key in agreement.differing(of_rows(each, first), first)}
         if keys:
             what = ", ".join(sorted(keys))
@@ -245,7 +248,7 @@ def unlike(runs: pd.DataFrame) -> list[str]:
 
 def of_rows(record: dict, first: dict) -> dict:
     """What a run says of itself, with the digests of the data of the first run if the rows are the same."""
-    ours, theirs = (agreement.digests_of(each["data"]) for each in (record, first))
+    ours, theirs = (agreement.digests_of(each.get("data")) for each in (record, first))
     if not agreement.same_data(ours, theirs):
         return record
     data = {key: value for key, value in record["data"].items() if key not in agreement.DATA}

@@ -16,20 +16,9 @@ PARAGRAPH = 45  # greatest width in characters of a column of sentences
 IDEOGRAPHS = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")
 ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-ESCAPES |= {
-    "\u2212": "$-$",
-    "\u00b1": r"$\pm$",
-    "\u00d7": r"$\times$",
-    "\u03c4": r"$\tau$",
-    "\u03b7": r"$\eta$",
-}
-ESCAPES |= {
-    "\u2192": r"$\to$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "\u2265": r"$\ge$",
-    "\u2264": r"$\le$",
-}
+ESCAPES |= {"\u2212": "$-$", "\u00b1": r"$\pm$", "\u00d7": r"$\times$", "\u03c4": r"$\tau$"}
+ESCAPES |= {"\u03b7": r"$\eta$", "\u2192": r"$\to$", "\u2265": r"$\ge$", "\u2264": r"$\le$"}
+ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}"}
 
 
 def tex_text(text: str) -> str:

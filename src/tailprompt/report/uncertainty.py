@@ -17,21 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import loggamma, ndtr
 
 LEVEL = 0.95
 GRID = 200  # points of an integral over the unknown variance of seeds; p is exact to eight digits
-
-
-class Error(Protocol):
-    """The error of an effect."""
-
-    def above(self, x: float) -> float:
-        """The probability that the error is above x; NaN if nothing is known of it. It is symmetric."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,7 @@ class MeanError:
     both: float
 
     def above(self, x: float) -> float:
+        """The probability that the error is above x; NaN if nothing is known of it. It is symmetric."""
         of_seeds, freedom = pooled(*np.array([self.seeds], float).transpose(2, 0, 1))
         of_test = np.maximum(0.0, variance(self.test) - self.both)
         if not of_seeds + of_test > 0:  # one seed, a score that is undefined, or values that never vary
@@ -73,6 +65,7 @@ class SpreadError:
     freedom: tuple[int, ...]
 
     def above(self, x: float) -> float:
+        """As that of `MeanError`."""
         if min(self.freedom) < 1:
             return float("nan")
         # each ln F has the characteristic function |gamma(d / 2 + it)|^2 / gamma(d / 2)^2 (Gil-Pelaez 1951)

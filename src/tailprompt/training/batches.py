@@ -21,14 +21,7 @@ Rows = Int[Tensor, " batch"]  # example indices
 Each = Int[Tensor, "_"]  # of batches of different sizes
 
 
-def sampled(
-    examples: Split,
-    sampler: Callable,
-    *,
-    batch: int,
-    bucket: int,
-    seed: int,
-) -> Batches:
+def sampled(examples: Split, sampler: Callable, *, batch: int, bucket: int, seed: int) -> Batches:
     """Batches of (inputs, labels, branch) in the order of a sampler; dual sampling has two branches a step.
 
     Where sets are joined each batch is of one, whose number the inputs have as `set`. bucket: how many

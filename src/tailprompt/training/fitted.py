@@ -6,8 +6,10 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
+from tailprompt.components.pairs import Pairs
 from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
+from tailprompt.components.training import Training
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import predict
@@ -68,17 +70,20 @@ def fit_pairs(model: Model, train: Split, run: Run, *, seed: int, state: Path, *
     """
     told, device = run.pairs, train.labels.device
     set_precision(run.precision)
-    of_rate = {"lr": told.lr} if getattr(told.schedule, "of_rate", False) else {}
-    schedule = Schedule(
-        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
-        rate=partial(SCHEDULES[told.schedule.name], warmup=told.rising, **of_rate),
-        lr=told.lr,
-        epochs=1,
-        patience=float("inf"),
-        clip=told.clip,
-        evaluate_every=-(-told.steps // LINES),
-        select="last",
-    )
+    counted = {"epochs": 1, "patience": float("inf"), "evaluate_every": -(-told.steps // LINES)}
+    schedule = scheduled(told, warmup=told.rising, select="last", **counted)
     batches = paired(train, pairs=told.pairs, steps=told.steps, seed=seed)
     within = partial(near, model, told.optimizer, lowering(model, run.precision, device))
     return fit(model, batches, apart, lambda _: {}, schedule, within=within, state=state, **resumed)
+
+
+def scheduled(told: Training | Pairs, *, warmup: float, **others) -> Schedule:
+    """A schedule whose optimizer and rate take the keys of their components. others: its other fields."""
+    of_rate = {"lr": told.lr} if getattr(told.schedule, "of_rate", False) else {}
+    return Schedule(
+        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
+        rate=partial(SCHEDULES[told.schedule.name], warmup=warmup, **of_rate),
+        lr=told.lr,
+        clip=told.clip,
+        **others,
+    )

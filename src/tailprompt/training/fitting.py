@@ -7,20 +7,18 @@ from pathlib import Path
 
 import torch
 
-from tailprompt.components.resolve import values
 from tailprompt.components.run import Run
 from tailprompt.components.training import Training
 from tailprompt.inputs.examples import Split
 from tailprompt.model.compose import Model
 from tailprompt.training.batches import of_outputs, predict, sampled
-from tailprompt.training.fitted import fit_head
+from tailprompt.training.fitted import fit_head, scheduled
 from tailprompt.training.graphs import Graphs
 from tailprompt.training.loop import Schedule, fit
 from tailprompt.training.objective import objective
-from tailprompt.training.optimizers import OPTIMIZERS, near
+from tailprompt.training.optimizers import near
 from tailprompt.training.precision import lowering, set_precision
 from tailprompt.training.samplers import SAMPLERS
-from tailprompt.training.schedules import SCHEDULES
 from tailprompt.training.selection import Scorer, given
 from tailprompt.training.state import Progress
 
@@ -79,18 +77,9 @@ def keys_of(run: Run) -> dict:
 
 
 def schedule_of(told: Training, select: str) -> Schedule:
-    """The schedule of a run. Its optimizer and rate take the keys of their components."""
-    of_rate = {"lr": told.lr} if getattr(told.schedule, "of_rate", False) else {}
-    return Schedule(
-        optimizer=partial(OPTIMIZERS[told.optimizer.name], **values(told.optimizer)),
-        rate=partial(SCHEDULES[told.schedule.name], warmup=told.warmup, **of_rate),
-        lr=told.lr,
-        epochs=told.epochs,
-        patience=told.patience,
-        clip=told.clip,
-        evaluate_every=told.evaluate_every,
-        select=select,
-    )
+    """The schedule of a run."""
+    counted = {key: getattr(told, key) for key in ("epochs", "patience", "evaluate_every")}
+    return scheduled(told, warmup=told.warmup, select=select, **counted)
 
 
 def evaluated(

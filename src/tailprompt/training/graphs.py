@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from tailprompt.progress import say
+from tailprompt.machine.progress import say
 
 Work = Callable[[Sequence[Tensor]], Tensor]  # tensors on the GPU -> a tensor there
 

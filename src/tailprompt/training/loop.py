@@ -22,12 +22,12 @@ from torch.optim import Optimizer
 
 from tailprompt.errors import BadInput
 from tailprompt.files import check_room
-from tailprompt.progress import say, shown
+from tailprompt.machine.progress import say, shown
 from tailprompt.training.finite import mean
 from tailprompt.training.graphs import Graphs, own_stream
 from tailprompt.training.schedules import Factor
 from tailprompt.training.state import Learner, Progress, Record, resume
-from tailprompt.training.stopping import keeper, noticed, stopped
+from tailprompt.training.stopping import keeper, kept_where_memory_ends, noticed, stopped
 
 Batch = object  # whatever `made` returns and the loss takes
 Loss = Callable[[nn.Module, Batch, Float64[Tensor, ""]], Float[Tensor, " items"]]
@@ -126,8 +126,10 @@ def fit(
     with bar as show, own_stream(learner.device), noticed() if state else nullcontext([]) as signals:
         while due(progress, total, every) or not over(progress, total, schedule.patience * per_epoch):
             if due(progress, total, every):
-                average, progress.records = mean(learner, progress, batches.names), []
-                scores = {"loss": average, **evaluate(model)}
+                average = mean(learner, progress, batches.names)
+                with kept_where_memory_ends(keep, progress, total, state):
+                    scores = {"loss": average, **evaluate(model)}
+                progress.records = []
                 progress.seconds = time.monotonic() - begun
                 note(progress, learner, scores, per_epoch, schedule)
             else:

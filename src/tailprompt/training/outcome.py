@@ -77,11 +77,7 @@ def check_finite(values: Tensor, names: Sequence[str], what: str) -> None:
 
 
 def asked_features(
-    model: Model,
-    test: Split,
-    as_evaluated: Callable[[], Split],
-    classes: list[str],
-    extras: dict,
+    model: Model, test: Split, as_evaluated: Callable[[], Split], classes: list[str], extras: dict
 ) -> pd.DataFrame:
     """The feature vectors that a table or figure needs: of some classes in test, or of all train and test.
 
@@ -102,12 +98,7 @@ def features_of(model: Model, examples: Split, split: str, classes: Sequence[int
     vectors = predict(model, examples, apply=model.features)[chosen] if len(chosen) else torch.empty(0, 0)
     check_finite(vectors, names, f"features of {split} example")
     return pd.DataFrame(
-        {
-            "id": names,
-            "split": split,
-            "label": labels.ravel()[chosen],
-            "vector": list(vectors.numpy()),
-        }
+        {"id": names, "split": split, "label": labels.ravel()[chosen], "vector": list(vectors.numpy())}
     )
 
 

@@ -31,12 +31,7 @@ def surroundings(device: torch.device) -> dict:
         if device.type == "cuda"
         else f"{platform.processor() or platform.machine()} CPU"
     )
-    return {
-        "device": name,
-        "threads": torch.get_num_threads(),
-        "versions": versions(),
-        "sources": sources,
-    }
+    return {"device": name, "threads": torch.get_num_threads(), "versions": versions(), "sources": sources}
 
 
 def versions() -> dict[str, str]:
@@ -58,10 +53,7 @@ def costs() -> dict[str, float]:
     """The processor time that this process took so far, in seconds, and its largest memory, in MB."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     unit = 1e6 if sys.platform == "darwin" else 1e3
-    return {
-        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
-        "memory_mb": round(used.ru_maxrss / unit),
-    }
+    return {"cpu_seconds": round(used.ru_utime + used.ru_stime, 2), "memory_mb": round(used.ru_maxrss / unit)}
 
 
 @cache

@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from tailprompt.errors import BadInput
 from tailprompt.files import room, whole
-from tailprompt.progress import say
+from tailprompt.machine.progress import say
 from tailprompt.training.schedules import Factor
 
 Record = Float[Tensor, "3"]  # loss, norm of the gradient, number of the first gradient that is not finite

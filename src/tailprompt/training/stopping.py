@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailprompt.errors import Stopped
+import torch
+
+from tailprompt.errors import BadInput, Stopped
 from tailprompt.training.finite import mean
 from tailprompt.training.state import Learner, Progress, save
 
@@ -70,3 +72,20 @@ def stopped(number: int, progress: Progress, total: int, state: Path) -> Stopped
     """The end of a run that a signal asked to end."""
     at = f"step {progress.step:,} of {total:,}"
     return Stopped(number, f" after {at}; {state} holds all of them, and the same command goes on from there")
+
+
+@contextmanager
+def kept_where_memory_ends(
+    keep: Callable[..., None], progress: Progress, total: int, state: Path | None
+) -> Iterator[None]:
+    """Save the state where an evaluation finds no memory on the GPU, and say what helps."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        keep(progress, now=True)
+        text = " ".join(str(error).split())
+        raise BadInput(
+            f"the GPU has too little memory to evaluate after step {progress.step:,} of {total:,} ({text}); "
+            f"{f'{state} holds all of them, so ' if state else ''}run the same command again where fewer "
+            "jobs share the GPU (slots), or lower max_length, or take a smaller backbone"
+        ) from None

@@ -49,10 +49,6 @@ class Change(nn.Module):
         low = F.linear(self.dropout(x), self.down.to(x))
         return self.scale * F.linear(low, self.up.to(x))  # Hu et al. 2022, Eq. 3
 
-    def folded(self) -> Float[Tensor, "outputs width"]:
-        """What may be added to the layer's weights instead."""
-        return self.scale * self.up @ self.down
-
 
 def lora(backbone: Backbone | VisionBackbone, told, **_) -> TextBody | ImageBody:
     """The frozen body with changes of its projections, which alone of it learn, and `beside` in a ViT.

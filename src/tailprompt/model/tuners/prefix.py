@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tailprompt.model.adapter import keys_and_values
 from tailprompt.model.attention import Pair, take_prefixes
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.bodies import ImageBody, TextBody
@@ -49,19 +50,15 @@ class Reparameterised(nn.Module):
 
     def __init__(self, shape: tuple[int, int, int], width: int, hidden: int):
         super().__init__()
-        layers, length, inner = self.shape = shape
+        self.count, length, inner = shape
         self.embedding = nn.Parameter(torch.empty(length, width))
-        self.layers = nn.Sequential(
-            nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, 2 * layers * inner)
-        )
+        outputs = 2 * self.count * inner
+        self.layers = nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
         for name, value in self.named_parameters():
             nn.init.zeros_(value) if name.endswith("bias") else nn.init.normal_(value, std=DEVIATION)
 
     def forward(self) -> tuple[Stacked, Stacked]:
-        layers, _, inner = self.shape
-        both = self.layers(self.embedding).unflatten(-1, (layers, 2, inner))
-        keys, values = both.permute(2, 1, 0, 3)
-        return keys, values
+        return keys_and_values(self.layers(self.embedding), self.count)
 
 
 class Prefix(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tailprompt.data.places import places
+from tailprompt.data.places import image_root, places
 from tailprompt.model.folder import files_in
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import tolerant
@@ -14,38 +14,9 @@ from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
 
-DECODED = (
-    "name",
-    "loader",
-    "files",
-    "path",
-    "sha256",
-    "folder",
-    "root",
-    "side",
-    "fit",
-    "border",
-    "upright",
-    "bits",
-    "transparency",
-    "most_pixels",
-    "classes",
-    "trained_on",
-)
-ANNOTATED = (
-    "name",
-    "corpus",
-    "path",
-    "sha256",
-    "model",
-    "examples",
-    "scripts",
-    "unit",
-    "lengths",
-    "block",
-    "shares",
-    "split_seed",
-)
+DECODED = "name loader files path sha256 folder root side fit border upright bits transparency".split()
+DECODED += "most_pixels classes trained_on".split()
+ANNOTATED = "name corpus path sha256 model examples scripts unit lengths block shares split_seed".split()
 
 
 def verbalizer(config: dict, dataset: str) -> str | list:
@@ -87,10 +58,9 @@ def corpus(config: dict, dataset: str) -> str | list:
 def class_folders(config: dict, dataset: str) -> list[str]:
     """The folders of a data set's images, two levels deep, whose times change when an image comes or goes."""
     row = dataset_row(config, dataset)
-    data_dir = config.get("data_dir")
-    if row.get("loader") != "image_folder" or not ("root" in row or data_dir):
+    root = image_root(row, config.get("data_dir"))
+    if row.get("loader") != "image_folder" or root is None:
         return []
-    root = Path(row["root"]) if "root" in row else Path(data_dir, row.get("folder", row["name"]))
     paths = [root, *root.glob("[!.]*"), *root.glob("[!.]*/[!.]*/")]
     # Snakemake would take braces for wildcards
     return sorted(str(path) for path in paths if path.is_dir() and not set("{}") & set(str(path)))

@@ -81,14 +81,8 @@ def label(axes: Axes, table: pd.DataFrame) -> None:
     heights += score.mean() - heights.mean()
     for (name, spot), height in zip(table.iterrows(), heights, strict=True):
         place = {"xytext": (1.03, height), "textcoords": axes.get_yaxis_transform(), "va": "center"}
-        line = {
-            "arrowstyle": "-",
-            "color": style.FAINT,
-            "lw": 0.4,
-            "shrinkA": 0,
-            "shrinkB": 0,
-            "relpos": (0, 0.5),
-        }
+        line = {"arrowstyle": "-", "color": style.FAINT, "lw": 0.4}
+        line |= {"shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
         axes.annotate(
             name, (spot["parameters/tuned"], spot["score"]), fontsize=5.5, arrowprops=line, zorder=0, **place
         )

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from tailprompt.report.figures import style
 from tailprompt.report.sheet import greek, number
-from tailprompt.report.tables.claims_sheet import ALL, MEANING, places
+from tailprompt.report.tables.claims_sheet import DECIDED, MEANING, overall, places
 
 WIDTHS = (3.55, 3.15, 1.2)  # inches of the sentences, of the panel, and of our effect with the verdict
 LETTERS, BOUND = 60, "\u00a0"  # of a line of a sentence; a space at which it does not break
@@ -30,7 +30,6 @@ LOOKS = {  # verdict -> mark; Okabe and Ito's blue and vermilion, which differ i
     "fails": {"color": "#D55E00", "marker": "X", "markerfacecolor": "#D55E00", "markersize": 6.5},
     "undecided": {"color": "#666666", "marker": "s", "markerfacecolor": "white", "markersize": 4.5},
 }
-DECIDED = ("holds", "fails")
 PRINTED = {"color": style.INK, "marker": "D", "markerfacecolor": "none", "markersize": 4.5, "linestyle": ""}
 APART = 0.042  # inches from the middle of a line to the printed effect above and to ours below
 NOT_RUN, GREY = "not run", "#777777"
@@ -61,8 +60,7 @@ def claims(root: Path, spec: dict) -> Figure:
 
 def read(file: Path) -> pd.DataFrame:
     """The claims over all data sets, with `words`, the lines of each sentence."""
-    table = pd.read_csv(file, dtype={"section": str}, keep_default_na=False, na_values=[""])
-    table = table[table.dataset == ALL]
+    table = overall(file)
     table = table.reindex(columns=[*table, *({"ours", "low", "high"} - {*table})])
     return table.assign(words=[sentence(one) for one in table.itertuples()])
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt.report import records
@@ -35,9 +34,10 @@ def score_by_setting(root: Path, spec: dict) -> Figure:
     if spec.get("average"):
         points, sets = averaged(points, len(sets)), {"mean": f"Mean of {', '.join(sets.values())}"}
     titles = [FIRST, LAST] if spec["over"] == "layers" else dict.fromkeys(lines(spec).values())
+    looks = style.looks(titles, marks=True, dashes=True)
     figure, axes = style.panels(len(sets), 2, 2.6)
     for panel, (name, title) in zip(axes, sets.items(), strict=True):
-        draw(panel, points[points.dataset == name], style.looks(titles, marks=True, dashes=True))
+        style.curves(panel, points[points.dataset == name], "x", looks)
         panel.set_title(style.title(title))
         panel.set_xlabel(OVER[spec["over"]])
         panel.set_ylabel(f"test {score.partition('/')[0]}")
@@ -102,19 +102,3 @@ def averaged(points: pd.DataFrame, count: int) -> pd.DataFrame:
     """The mean over `count` data sets of the points that all have, as of a data set `mean`."""
     each = points.groupby(["title", "x", "seed"], sort=False).value.agg(["mean", "count"]).reset_index()
     return each[each["count"] == count].rename(columns={"mean": "value"}).assign(dataset="mean")[COLUMNS]
-
-
-def draw(axes: Axes, points: pd.DataFrame, looks: dict) -> None:
-    """The lines of a panel."""
-    import seaborn as sns  # takes a second, and most figures do not need it
-
-    if points.empty:
-        style.empty(axes)
-        return
-    spread = {"errorbar": "sd", "err_style": "bars", "err_kws": {"elinewidth": 0.6, "capsize": 2}}
-    sns.lineplot(points, x="x", y="value", ax=axes, linewidth=1, markersize=5, **spread, **looks)
-    places = sorted(set(points.x.round()))
-    if len(places) > 1 and places[-1] > 4 * places[0]:
-        axes.set_xscale("log", base=2)
-    axes.set_xticks(places, labels=[f"{place:,.0f}" for place in places])
-    axes.minorticks_off()

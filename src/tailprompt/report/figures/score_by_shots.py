@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt.report import records
@@ -29,25 +28,12 @@ def score_by_shots(root: Path, spec: dict) -> Figure:
         }
     )
     sets = {name.partition("@")[0]: report["of"] for name, report in reports.items()}
+    looks = style.looks(titles.values(), marks=True, dashes=True)
     figure, axes = style.panels(len(sets), 2, 2.6)
     for panel, (name, title) in zip(axes, sets.items(), strict=True):
-        draw(panel, points[points.panel == name], style.looks(titles.values(), marks=True, dashes=True))
+        style.curves(panel, points[points.panel == name], "shots", looks, log=True)
         panel.set_title(style.title(title))
         panel.set_xlabel("training examples")
         panel.set_ylabel(f"test {score.partition('/')[0]}")
     style.legend(figure)
     return figure
-
-
-def draw(axes: Axes, points: pd.DataFrame, looks: dict) -> None:
-    """The lines of a panel."""
-    import seaborn as sns  # takes a second, and most figures do not need it
-
-    if points.empty:
-        style.empty(axes)
-        return
-    spread = {"errorbar": "sd", "err_style": "bars", "err_kws": {"elinewidth": 0.6, "capsize": 2}}
-    sns.lineplot(points, x="shots", y="value", ax=axes, linewidth=1, markersize=5, **spread, **looks)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(sorted(set(points.shots)), labels=[f"{n:,}" for n in sorted(set(points.shots))])
-    axes.minorticks_off()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 import matplotlib
+import pandas as pd
 
 matplotlib.use("agg")  # before pyplot: nothing is shown on a screen
 from matplotlib import pyplot as plt  # noqa: E402
@@ -29,14 +30,7 @@ LINES = [
     {"color": "#E69F00", "dashes": (5, 1), "marker": "v"},
     {"color": "#56B4E9", "dashes": (3, 1, 1, 1, 1, 1), "marker": "P"},
 ]
-HATCHES = (
-    "",
-    "/////",
-    ".....",
-    "xxxxx",
-    "-----",
-    "|||||",
-)  # of areas, because two of the colours look alike in grey
+HATCHES = ("", "/////", ".....", "xxxxx", "-----", "|||||")  # of areas, as two colours look alike in grey
 SETTINGS = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so it is the same everywhere
     "font.size": 7.5,
@@ -86,6 +80,25 @@ def looks(titles: Iterable[str], *, marks: bool = False, dashes: bool = False) -
     if dashes:
         told["dashes"] = {name: own[name]["dashes"] for name in own}
     return told
+
+
+def curves(axes: Axes, points: pd.DataFrame, x: str, looks: dict, *, log: bool = False) -> None:
+    """A line for each title, of means of `value` over seeds with bars of one SD, and a tick at each x.
+
+    log: whether the x axis is logarithmic in any case, and not only where x grows more than fourfold.
+    """
+    import seaborn as sns  # takes a second, and most figures do not need it
+
+    if points.empty:
+        empty(axes)
+        return
+    spread = {"errorbar": "sd", "err_style": "bars", "err_kws": {"elinewidth": 0.6, "capsize": 2}}
+    sns.lineplot(points, x=x, y="value", ax=axes, linewidth=1, markersize=5, **spread, **looks)
+    places = sorted(set(points[x].round()))
+    if log or places[-1] > 4 * places[0]:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(places, labels=[f"{place:,.0f}" for place in places])
+    axes.minorticks_off()
 
 
 def counts(axis: Axis) -> None:

@@ -17,7 +17,8 @@ class Length:
     """How long a method was trained: steps and epochs (medians over seeds), rows, and tokens of a text.
 
     gained: the points of dev that the last evaluation gained over the best before, a mean over seeds;
-    infinite if there was one evaluation only. Without steps (a fitted head) it is zero.
+    infinite if there was one evaluation only. Without steps (a fitted head) it is zero. cut: the share of the
+    texts that are longer than `tokens`, of which the rest was not read.
     """
 
     steps: float
@@ -25,6 +26,7 @@ class Length:
     rows: int
     tokens: int | None
     gained: float
+    cut: float = 0.0
 
     @property
     def hardly(self) -> bool:
@@ -36,16 +38,20 @@ def length(runs: pd.DataFrame) -> Length:
     """How long the runs of a method were trained."""
     steps = np.median([record.get("steps") or 0 for record in runs.record])
     first = runs.record.iloc[0]
-    rows = first.get("data", {}).get("rows", {}).get("train", 0)
+    counts = first.get("data", {}).get("rows", {})
+    rows, cut = (
+        counts.get("train", 0),
+        sum(first.get("truncated", {}).values()) / max(1, sum(counts.values())),
+    )
     tokens = first["settings"].get("max_length")
     curves = [curve for folder in runs.folder if len(curve := curve_of(folder))]
     if not steps or not curves:
-        return Length(0.0, 0.0, rows, tokens, 0.0)
+        return Length(0.0, 0.0, rows, tokens, 0.0, cut)
     select = first["settings"].get("select")
     dev = [100 * curve[select if select in curve else "f1"].to_numpy() for curve in curves]
     gained = np.mean([one[-1] - one[:-1].max() if len(one) > 1 else np.inf for one in dev])
     return Length(
-        float(steps), float(np.median([c.epoch.iloc[-1] for c in curves])), rows, tokens, float(gained)
+        float(steps), float(np.median([c.epoch.iloc[-1] for c in curves])), rows, tokens, float(gained), cut
     )
 
 

@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 
+from tailprompt.errors import counted
 from tailprompt.report import verdicts
 from tailprompt.report.figures.style import printable
 from tailprompt.report.page import evidence
@@ -23,19 +24,21 @@ def headline(rows: list[Row], score: str, report: dict) -> str:
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
     if len(rows) == 1:
         return f"{first.title} is the only method with all its runs: {said}."
+    nearest = min(rows[1:], key=lambda row: (-row.dev, row.method))  # as the table has it
+    beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev"
     if evidence.wins(rows):
-        nearest = max(rows[1:], key=lambda row: (row.lead[3], row.lead[0]))
         every = " against every other method" if len(rows) > 2 else ""
-        return f"{first.title} wins{every}: {said}, {lead(nearest)} against {nearest.title}, the nearest."
+        return f"{first.title} wins{every}: {beside}."
     why = (
         "the test set is too small for a verdict" if evidence.too_small(report) else "no method wins clearly"
     )
-    nearest = max(rows[1:], key=lambda row: row.lead[0])
-    beside = f"{said}, {lead(nearest)} against {nearest.title}"
-    if nearest.scores[score] > first.scores[score]:
-        ahead = f"which has the best test score ({number(nearest.dev)} on dev)"
-        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}: {beside}, {ahead}."
-    return f"{first.title} leads, but {why}: {beside}, the nearest."
+    best = max(rows[1:], key=lambda row: row.scores[score])
+    if best.scores[score] > first.scores[score]:
+        ahead = (
+            f"{best.title} has the best test score, {number(best.scores[score])} ({number(best.dev)} on dev)"
+        )
+        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}: {beside}. {ahead}."
+    return f"{first.title} leads, but {why}: {beside}."
 
 
 def lead(row: Row) -> str:
@@ -58,8 +61,9 @@ def advice(rows: list[Row], report: dict) -> list[str]:
         return ["There is nothing to compare it with yet."]
     if evidence.too_small(report):
         counts = report["counts"]["test"]
+        there = counted(sum(n > 0 for n in counts), "class")
         return [
-            f"The test set has {sum(counts):,} rows of {sum(n > 0 for n in counts):,} classes. A verdict "
+            f"The test set has {counted(sum(counts), 'row')} of {there}. A verdict "
             f"takes {evidence.SMALLEST} rows at least, and {evidence.EACH} a class on average: label more, "
             "or give more of the data to test (shares in the row of the data set).",
             *hardly(rows),
@@ -95,17 +99,54 @@ def listed(rows: list[Row]) -> str:
 
 
 def trained(rows: list[Row]) -> str:
-    """How much the methods were trained, in one sentence."""
+    """How much the methods were trained."""
     by_steps = [row.length for row in rows if row.length.steps]
     seen = f"{rows[0].length.rows:,} training rows"
     if not by_steps:
         return f"Trained on {seen}, by heads that are fitted without steps."
-    tokens = sorted({each.tokens for each in by_steps if each.tokens})
-    read = f", which read at most {' or '.join(map(str, tokens))} tokens of a text" if tokens else ""
     steps = sorted({round(each.steps) for each in by_steps})
     epochs = sorted({number(each.epochs) for each in by_steps})
-    long = f"{span(steps)} steps ({span(epochs)} epochs)"
-    return f"Trained on {seen}: {long} of the methods that learn by steps{read}."
+    return (
+        f"Trained on {seen}; methods that learn by steps took {span(steps)} steps ({span(epochs)} "
+        f"{'epoch' if epochs == ['1.0'] else 'epochs'})."
+    )
+
+
+def read(rows: list[Row]) -> list[str]:
+    """How much of the texts the methods read, and how many texts are longer."""
+    most = {row.length.tokens: row.length.cut for row in rows if row.length.tokens}
+    whole = [row.title for row in rows if not row.length.tokens]
+    others = f" ({', '.join(whole)}: whole)" if whole else ""
+    return [
+        f"Of each text the first {tokens} tokens are read{others}; {100 * cut:.0f} % of the texts are "
+        "longer. A larger max_length in the config reads more and takes longer."
+        if cut
+        else f"Texts are read whole: none has more than {tokens} tokens."
+        for tokens, cut in sorted(most.items())
+    ]
+
+
+def grouped(report: dict, names: list[str]) -> list[str]:
+    """What the groups of classes are in this data set, in a sentence; nothing where none is shown.
+
+    names: of the groups. Head and tail are by the rows of test, or of train if the data set says so.
+    """
+    found, told = report["groups"]["test"], []
+    source = report.get("head_source", "test")
+    for name in (name for name in names if name in found):
+        split = source if name in ("head", "tail") else "train"
+        told.append(group(name, [report["counts"][split][c] for c in found[name]], split))
+    return [f"Groups of classes: {'; '.join(told)}."] if told else []
+
+
+def group(name: str, rows: list[int], split: str) -> str:
+    """A clause on a group. rows: of each of its classes in this split."""
+    if not rows:
+        return f"{name}, none"
+    least, most = min(rows), max(rows)
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    kind = "training" if split == "train" else split
+    return f"{name}, {counted(len(rows), 'class')} with {each} {kind} {'row' if most == 1 else 'rows'}"
 
 
 def span(values: list) -> str:
@@ -191,12 +232,15 @@ def left_out(report: dict, found: list[Worst]) -> list[str]:
     counts, names = report["counts"]["test"], report["classes"]
     told = evidence.told_of(counts)
     few = [c for c in range(len(names)) if c not in told]
-    words = [] if found else [f"No error in the {len(told)} classes with {LEAST} test rows or more."]
+    words = (
+        [] if found else [f"No error in the {counted(len(told), 'class')} with {LEAST} test rows or more."]
+    )
     if few:
         shown = ", ".join(called(c, names) for c in few[:NAMED]) + (", ..." if len(few) > NAMED else "")
+        one = len(few) == 1
         words.append(
-            f"{len(few)} classes have fewer than {LEAST} test rows and are not told of, as their F1 is "
-            f"chance: {shown}."
+            f"{counted(len(few), 'class')} {'has' if one else 'have'} fewer than {LEAST} test rows and "
+            f"{'is' if one else 'are'} left out here, as an F1 of so few is chance: {shown}."
         )
     return words
 
@@ -214,9 +258,9 @@ def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, word
     return Sheet(caption, "", [("", len(heads))], heads, align, [Block("", lines)], notes)
 
 
-def growth(data: More, leader: Row) -> str:
-    """What more data gave the leader, and what that says of still more."""
-    sizes = sorted(data.points[data.points.method == leader.method].rows)
+def growth(data: More, row: Row, *, leads: bool) -> str:
+    """What more data gave a method, and what that says of still more. leads: whether it is the leader."""
+    sizes = sorted(data.points[data.points.method == row.method].rows)
     if data.effect is None or len(sizes) < 2:
         return "What more data would give is unknown: no run on a part of the data is finished."
     low, high = evidence.on_scale(*verdicts.interval(data.effect))
@@ -224,7 +268,9 @@ def growth(data: More, leader: Row) -> str:
     gain = f"{number(data.effect.value, signed=True)} points ({ends})"
     if np.isnan(low):
         gain = f"{number(data.effect.value, signed=True)} points ({unknown(data.effect.seeds)})"
-    words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {leader.title} gains {gain}."
+    words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {row.title} gains {gain}."
+    if not leads:
+        words += " The leader takes longer and was not trained on half of the rows; it may gain more or less."
     if low > 0:
         return (
             f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
@@ -237,8 +283,8 @@ def looked(report: dict) -> str:
     counts = [count for count in report["counts"]["train"] if count]
     rows = ", ".join(f"{report['rows'][split]:,} {split}" for split in ("train", "dev", "test"))
     return (
-        f"{len(report['classes'])} classes; {rows} rows; the largest class has {max(counts):,} training "
-        f"rows, the smallest {min(counts):,}. Language: {report['language']}."
+        f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
+        f"training rows, the smallest {min(counts):,}. Language: {report['language']}."
     )
 
 

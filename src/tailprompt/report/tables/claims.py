@@ -195,9 +195,5 @@ STATISTICS = {  # key of the evidence, (claim, a run's evidence) -> values, and 
         lambda _, norms: norms,
         lambda a, b, evidence: verdicts.norm_slope(a, b, evidence["train"], evidence["classes"]),
     ),
-    "separability": (
-        "features",
-        features_apart,
-        lambda a, b, _: verdicts.difference(a.T, b.T),
-    ),
+    "separability": ("features", features_apart, lambda a, b, _: verdicts.difference(a.T, b.T)),
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, greek, number
 
 ALL = "all"
+DECIDED = ("holds", "fails")  # verdicts
 FEW_SEEDS = 5
 READING = (
     "An effect is the mean over data sets and seeds of one method's score minus another's. It is positive "
@@ -25,6 +28,12 @@ METHOD = (
     "two-sided, with Holm's correction over all claims judged; verdicts on single data sets are without it. "
     "A claim holds or fails at p < 0.05, else it is undecided, as it always is at one seed."
 )
+
+
+def overall(file: Path) -> pd.DataFrame:
+    """The claims over all data sets, in a table of claims that `tabulate` wrote."""
+    table = pd.read_csv(file, dtype={"section": str}, keep_default_na=False, na_values=[""])
+    return table[table.dataset == ALL]
 
 
 def chosen(spec: dict) -> list[str]:
@@ -60,7 +69,7 @@ def layout(long: pd.DataFrame, spec: dict, reports: dict, others: list[str]) -> 
                 Cell(chance(one.get("p_holm"))),
                 Cell(number(one.seeds or None, 0)),
                 *([Cell(one.sets)] if several else []),
-                Cell(one.verdict, best=one.verdict in ("holds", "fails")),
+                Cell(one.verdict, best=one.verdict in DECIDED),
                 *(under_original(one) if "original" in spec else []),
                 *(Cell(each.verdict.get((claim["id"], name), "")) for name in several),
             ]
@@ -81,7 +90,7 @@ def under_original(one: pd.Series) -> list[Cell]:
         Cell(number(one.get("original_ours"), places(one), signed=True)),
         Cell(chance(one.get("original_p_holm"))),
         Cell(number(one.original_seeds or None, 0)),
-        Cell(one.original_verdict, best=one.original_verdict in ("holds", "fails")),
+        Cell(one.original_verdict, best=one.original_verdict in DECIDED),
         Cell(one.change),
     ]
 

@@ -15,10 +15,8 @@ def gains(runs: pd.DataFrame, first: str, names: list[str], report: dict) -> dic
 
     They are those of a claim on one data set; low, high and p are NaN at one seed.
     """
-    added, random = (
-        records.statistics(runs, records.ranking(report, names)),
-        bootstrap.stream(*records.test_ids(runs)),
-    )
+    added = records.statistics(runs, records.ranking(report, names))
+    random = bootstrap.stream(*records.test_ids(runs))
     drawn = bootstrap.replicates(recorded(report), names, records.groups(report), added, random)
     results = {}
     for method in dict.fromkeys(method for method, _ in drawn if method != first):

@@ -38,12 +38,7 @@ def feature_statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, She
     measures = {name: measure(name) for name in spec["separability"]}
     notes = [origin(runs, spec), READING, *absent(runs, reports, spec), *data_notes(reports)]
     sheet = layout(
-        long,
-        measures,
-        titles,
-        spec,
-        [*notes, *printed_notes(long, spec), *records.mixtures(runs)],
-        "dataset",
+        long, measures, titles, spec, [*notes, *printed_notes(long, spec), *records.mixtures(runs)], "dataset"
     )
     return long, sheet, sheet
 

@@ -87,10 +87,7 @@ def numbers(one, places: int, best: dict[str, float | None], heads: list[str]) -
             number(one.reported, places), number(one.reported_spread, places), best=winner["reported"]
         ),
         "ours": Cell(
-            number(one.ours, places),
-            number(one.spread, places),
-            "*" if one.p < 0.05 else "",
-            winner["ours"],
+            number(one.ours, places), number(one.spread, places), "*" if one.p < 0.05 else "", winner["ours"]
         ),
         "diff.": Cell(number(one.difference, places, signed=True)),
         "n": Cell(number(one.n or None, 0)),

@@ -26,14 +26,15 @@ def statistics(root: Path, spec: dict) -> tuple[pd.DataFrame, Sheet, Sheet]:
     """Counts, classes, imbalance and mean length of each data set, ours and reported."""
     printed = records.printed(spec)
     printed = printed[printed.table == spec["name"]].set_index(["dataset", "metric"]).value
-    rows = []
-    for dataset, report in records.reports(root, spec).items():
+    reports, rows = records.reports(root, spec), []
+    for dataset, report in reports.items():
         for metric, ours in measured(report).items():
             reported = printed.get((records.printed_name(report), metric))
             rows.append({"dataset": dataset, "metric": metric, "reported": reported, "ours": ours})
     long = pd.DataFrame(rows, columns=["dataset", "metric", "reported", "ours"])
     long = long.assign(table=spec["name"], difference=long.ours - long.reported.astype(float))
-    return long, layout(long, root, spec), layout(long, root, spec)
+    sheet = layout(long, reports, spec)
+    return long, sheet, sheet
 
 
 def measured(report: dict) -> dict[str, float | None]:
@@ -47,7 +48,7 @@ def measured(report: dict) -> dict[str, float | None]:
     }
 
 
-def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
+def layout(long: pd.DataFrame, reports: dict, spec: dict) -> Sheet:
     """A row for each data set; two columns, reported and ours, where the paper prints a number."""
     cells = long.set_index(["dataset", "metric"])
     both = {metric for metric, part in long.groupby("metric") if part.reported.notna().any()}
@@ -57,7 +58,6 @@ def layout(long: pd.DataFrame, root: Path, spec: dict) -> Sheet:
     for metric, title, _, _ in shown:
         groups.append((title, 2) if metric in both else ("", 1))
         heads += ["reported", "ours"] if metric in both else [title]
-    reports = records.reports(root, spec)
     rows = []
     for dataset, report in reports.items():
         row = [Cell(report["title"])]

@@ -78,7 +78,8 @@ def begun(module: str) -> socket.socket | None:
 
 def address() -> str:
     """The abstract name of the socket; differs where a process would find or inherit anything else."""
-    sources = [(str(file), file.stat().st_mtime_ns) for file in sorted(Path(__file__).parent.rglob("*.py"))]
+    ours = sorted(Path(__file__).parents[1].rglob("*.py"))
+    sources = [(str(file), file.stat().st_mtime_ns) for file in ours]
     folders = [(name, os.stat(name).st_mtime_ns) for name in sys.path[1:] if os.path.isdir(name)]
     process = Path("/proc/self")
     status = (process / "status").read_text().splitlines()
@@ -106,7 +107,7 @@ def connected(name: str) -> socket.socket:
             if over:
                 raise
         started = started or subprocess.Popen(
-            [sys.executable, "-m", "tailprompt.preload", name[1:]],
+            [sys.executable, "-m", "tailprompt.machine.preload", name[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -234,6 +235,8 @@ def work(module: str, arguments: list[str], files: list[int], guard: int) -> Non
 
 
 if __name__ == "__main__":
-    from tailprompt import preload  # its name in a job's own process, of which run.json has the sources
+    from tailprompt.machine import (
+        preload,  # its name in a job's own process, of which run.json has the sources
+    )
 
     preload.main()

@@ -1,0 +1,89 @@
+"""`tailprompt try`: look at a file of texts or a folder of images, run a first round, and write its page.
+
+The screen has what was taken, how far the round is, and the page; all that Snakemake says is in a log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tailprompt import answer
+from tailprompt.data.looked import look
+from tailprompt.machine.cpus import CPUS
+from tailprompt.plan import first_hours, first_round
+from tailprompt.plan.config import load
+from tailprompt.plan.status import FAILED, status
+from tailprompt.report.page.write import on_screen
+
+STEPS = re.compile(r"^(\d+) of (\d+) steps", re.MULTILINE)
+PAUSE = 30.0  # seconds between two lines on the screen
+
+
+def attempt(options: argparse.Namespace) -> None:
+    """All of it. options: path, text, label, configfile, anew and look."""
+    looked = look(options.path, text=options.text, label=options.label)
+    print("\n".join(looked.said))
+    files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
+    asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}
+    if options.look:
+        print("\n".join(only_looked(looked, files, asked=asked, anew=options.anew)))
+        return
+    print(first_round.settle(looked, Path(files[-1]), anew=options.anew, asked=asked))
+    scale = load(files)
+    print("\n".join(first_hours.told(scale)), flush=True)
+    if code := ran(scale, files):
+        raise SystemExit(code)
+    text, page = answer.write(scale)
+    print(f"\n{on_screen(text)}\n{page}")
+
+
+def only_looked(looked, files: list[str], *, asked: dict[str, str], anew: bool) -> list[str]:
+    """What --look says: the configuration and the times of a round; nothing is written."""
+    file, hint = Path(files[-1]), "--look writes nothing and runs nothing"
+    if file.is_file() and not anew:
+        said = first_round.settle(looked, file, anew=False, asked=asked)
+        return [said, *first_hours.told(load(files)), hint]
+    with TemporaryDirectory() as folder:
+        first_round.settle(looked, Path(folder, file.name), anew=True)
+        scale = load([*files[:-1], str(Path(folder, file.name))])
+    return [f"config: {file} would be written", *first_hours.told(scale), hint]
+
+
+def ran(scale: dict, files: list[str]) -> int:
+    """Run the round, and say now and then how far it is; the exit status of Snakemake."""
+    command = [sys.executable, "-m", "snakemake", "--cores", str(CPUS), "--quiet", "rules", "--configfile"]
+    log = Path("results", scale["scale"], "logs/try.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"log: {log}", flush=True)
+    with open(log, "wb") as out, subprocess.Popen([*command, *files], stdout=out, stderr=out) as process:
+        try:
+            for steps in progress(process, log):
+                print(f"{steps}; {first_hours.left(scale)}", flush=True)
+        except KeyboardInterrupt:
+            process.wait()  # it ends its jobs, which keep what they have
+            raise
+    if process.returncode:
+        told, code = status(scale)
+        print(told if code == FAILED else log.read_text("utf-8", "replace")[-2000:], file=sys.stderr)
+        print(f"the round has not ended; {log} says more", file=sys.stderr)
+    return process.returncode
+
+
+def progress(process: subprocess.Popen, log: Path) -> Iterator[str]:
+    """How many steps are done, at most every PAUSE seconds, until the process ends."""
+    said = ""
+    while True:
+        try:
+            process.wait(PAUSE)
+            return
+        except subprocess.TimeoutExpired:
+            found = STEPS.findall(log.read_text("utf-8", "replace"))
+        if found and (now := "{} of {} steps done".format(*found[-1])) != said:
+            said = now
+            yield said

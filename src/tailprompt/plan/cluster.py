@@ -1,0 +1,66 @@
+"""Two faults of Snakemake on clusters, mended from outside until they are mended there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
+from itertools import takewhile
+from types import ModuleType
+
+OPTION, QUERY = "--target-jobs", "query_job_status"
+WILDCARD = re.compile(r'(\w+)=(?:"([^"]*)"|([^,]*))(?:,|$)')  # a value with a comma is in quotes
+
+
+def mend_jobs(dag: type, arguments: list[str]) -> None:
+    """Let the process of a job on a cluster build its DAG for the job that its command line names.
+
+    Snakemake 9 quotes a value with a comma, as names of cuts have, when it submits the job, and splits it
+    all the same when the job begins (snakemake/snakemake#2366). dag: Snakemake's class.
+    """
+    begin = dag.init
+
+    @wraps(begin)
+    async def init(self, *others, **options):
+        rename(self.workflow.dag_settings.target_jobs, arguments)
+        return await begin(self, *others, **options)
+
+    if OPTION in arguments:
+        dag.init = init
+
+
+def rename(jobs: Iterable, arguments: list[str]) -> None:
+    """Give jobs (`TargetSpec`) the wildcards that the command line names."""
+    for job, wildcards in zip(jobs, named_jobs(arguments), strict=True):
+        job.wildcards_dict.clear()
+        job.wildcards_dict.update(wildcards)
+
+
+def named_jobs(arguments: list[str]) -> list[dict[str, str]]:
+    """The wildcards of each job in Snakemake's command line, in which it is `RULE:NAME=VALUE,NAME="A,B"`."""
+    after = arguments[arguments.index(OPTION) + 1 :]
+    entries = takewhile(lambda each: not each.startswith("-"), after)
+    return [
+        {name: quoted or plain for name, quoted, plain in WILDCARD.findall(entry.partition(":")[2])}
+        for entry in entries
+    ]
+
+
+def mend_states(plugin: ModuleType | None) -> None:
+    """Let the plugin for SLURM, if it is installed, know a job that was cancelled.
+
+    sacct says `CANCELLED by 1000`, which version 2.8 takes for a running job, and it waits for ever.
+    """
+    if hasattr(plugin, QUERY):
+        setattr(plugin, QUERY, in_a_word(getattr(plugin, QUERY)))
+
+
+def in_a_word(query: Callable[..., Awaitable[tuple]]) -> Callable[..., Awaitable[tuple]]:
+    """A query for the states of jobs, (job -> state, seconds), that gives the first word of each state."""
+
+    @wraps(query)
+    async def states(*arguments, **options):
+        found, seconds = await query(*arguments, **options)
+        return found and {job: state.split()[0] for job, state in found.items() if state.split()}, seconds
+
+    return states
