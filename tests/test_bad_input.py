@@ -567,7 +567,7 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path, monkeypatch, 
         stage(lambda: writes(tmp_path))
     said = capsys.readouterr().err
     assert end.value.code == 2 and re.match(
-        r"error: .+ cannot be (read or )?written \(Read-only file system", said
+        r"error: .+ cannot be (deleted|(read or )?written) \(Read-only file system", said
     )
     assert said.count("\n") == 1 and "Errno" not in said
 
