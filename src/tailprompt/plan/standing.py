@@ -27,6 +27,7 @@ from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ
+UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
 
 
 @dataclass(frozen=True)
@@ -73,20 +74,20 @@ def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
 def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
     """Whether files are all there, undamaged and made of what is asked.
 
-    Without a note that is believed, and so is what a note of an older version does not say.
+    Without a note that is believed. A note that is damaged, or does not say all that is asked, is not.
     """
-    noted = tolerant(note) or {}
     here = all(file.is_file() and as_written(file) for file in files)
-    return here and all(noted[key] == asked[key] for key in asked.keys() & noted.keys())
+    return here and (not note.is_file() or asked.items() <= {**UNSAID, **(tolerant(note) or {})}.items())
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
-    """Whether preparing would give a data set the rows that it has; True if nobody noted what was asked.
+    """Whether preparing would give a data set the rows that it has; True if no note says all that was asked.
 
     What is only said of the rows, as a title or the threshold of a group, may differ.
     """
-    noted = tolerant(root / note(config, "data", dataset))
-    return noted is None or of_rows(without_time(noted)) == of_rows(wanted(config, "data", dataset, root))
+    noted = tolerant(root / note(config, "data", dataset)) or {}
+    asked = wanted(config, "data", dataset, root)
+    return not asked.keys() <= noted.keys() or of_rows(without_time(noted)) == of_rows(asked)
 
 
 def of_rows(asked: dict) -> dict:
