@@ -65,9 +65,7 @@ def runs(places: list[Path]) -> list[Path]:
     if not found:
         raise BadInput(f"no finished run in {known(places)}; name folders of results/<scale>/runs")
     for folder in found:
-        record = read_json(folder / "run.json")
-        agreement.check(folder, record)
-        agreement.check_intact(folder, record)
+        agreement.check(folder, read_json(folder / "run.json"))
         if brought(folder):
             raise BadInput(f"{folder} came in a bundle, which has no probabilities; audit needs them")
     return sorted(found)

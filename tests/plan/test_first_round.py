@@ -14,6 +14,7 @@ from tailprompt.errors import BadInput
 from tailprompt.plan import first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
+from tailprompt.plan.hours import START, by_rule
 from tailprompt.plan.rows import dataset_row
 
 
@@ -110,6 +111,25 @@ def test_the_time_with_another_backbone_grows_with_that_of_the_slowest_method(tm
         return int(re.search(r"about (\d+) minutes", said)[1])
 
     assert minutes(60.0) == pytest.approx(2 * minutes(30.0), abs=2) and minutes(30.0) > 1
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("order", [1, -1], ids=["short first", "long first"])
+def test_what_a_round_takes_in_all_hardly_changes_as_its_runs_end(tmp_path, speed, order):
+    """The start of a run is what the rule knows least; here it takes three times what that says."""
+    columns, splits = {"text": "text", "label": "label"}, {"train": [1000, 50], "dev": [150], "test": [300]}
+    looked = Looked(Path("data/x"), "en", columns, 1500, 2, 0, 48, (), splits)
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    config = load([tmp_path / "c.yaml"])
+    points = all_points(config)
+    rule = {point: by_rule(config, point, Path("."), cpu=True) for point in points}
+    took = {point: 3 * START + speed * (seconds - START) for point, seconds in rule.items()}
+    in_turn, said = sorted(points, key=lambda point: order * rule[point]), []
+    for ended in range(len(points)):
+        done = {point: took[point] for point in in_turn[:ended]}
+        left = forecast.seconds_left(config, in_turn[ended:], done, Path("."), cpu=True)
+        said.append(sum(done.values()) + sum(left.values()))
+    assert max(said) < 2.5 * min(said) and said[-1] == pytest.approx(sum(took.values()), rel=0.25)
 
 
 def test_only_what_is_left_is_counted(tmp_path, monkeypatch):
