@@ -17,6 +17,8 @@ from tailprompt.plan.config import load
 from tailprompt.plan.hours import START, by_rule
 from tailprompt.plan.rows import dataset_row
 
+SAMPLE = ("a text of a few words",) * 20
+
 
 def tickets(folder, rows=60):
     file = folder / "My Tickets (2).csv"
@@ -78,7 +80,7 @@ def test_a_configuration_of_other_data_or_columns_is_never_taken_for_these(tmp_p
 def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     columns = {} if language == "image" else {"text": "text", "label": "label"}
     splits = {"train": [69_990, 10], "dev": [9_999, 1], "test": [19_998, 2]}
-    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, (), splits)
+    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, SAMPLE, (), splits)
     file = tmp_path / "c.yaml"
     first_round.settle(looked, file, anew=False)
     whole = load([file])
@@ -118,7 +120,7 @@ def test_the_time_with_another_backbone_grows_with_that_of_the_slowest_method(tm
 def test_what_a_round_takes_in_all_hardly_changes_as_its_runs_end(tmp_path, speed, order):
     """The start of a run is what the rule knows least; here it takes three times what that says."""
     columns, splits = {"text": "text", "label": "label"}, {"train": [1000, 50], "dev": [150], "test": [300]}
-    looked = Looked(Path("data/x"), "en", columns, 1500, 2, 0, 48, (), splits)
+    looked = Looked(Path("data/x"), "en", columns, 1500, 2, 0, SAMPLE, (), splits)
     first_round.settle(looked, tmp_path / "c.yaml", anew=False)
     config = load([tmp_path / "c.yaml"])
     points = all_points(config)
@@ -190,7 +192,7 @@ def test_a_file_with_splits_is_cut_by_what_each_has(tmp_path, rows, cut):
 
 def test_as_many_classes_as_a_cut_cannot_hold_are_cut_to_what_they_need(tmp_path):
     splits = {"train": [3] * 1000, "dev": [1] * 1000, "test": [1] * 1000}
-    looked = Looked(Path("data/x"), "en", {"text": "t", "label": "l"}, 5000, 1000, 0, 32, (), splits)
+    looked = Looked(Path("data/x"), "en", {"text": "t", "label": "l"}, 5000, 1000, 0, SAMPLE, (), splits)
     first_round.settle(looked, tmp_path / "c.yaml", anew=False)
     whole = load([tmp_path / "c.yaml"])
     assert whole["sets"] == whole["sets"] | {"mine": ["my-x@train=2000"], "curve": []}
@@ -201,7 +203,7 @@ def test_as_many_classes_as_a_cut_cannot_hold_are_cut_to_what_they_need(tmp_path
 def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows):
     splits = {"train": [rows - 5, 5], "dev": [rows // 10, 1], "test": [rows // 5, 2]}
     columns = {"text": "text", "label": "label"}
-    looked = Looked(Path("data/x"), "en", columns, rows, 2, 0, 32, (), splits)
+    looked = Looked(Path("data/x"), "en", columns, rows, 2, 0, SAMPLE, (), splits)
     first_round.settle(looked, tmp_path / "c.yaml", anew=False)
     told = load([tmp_path / "c.yaml"])["protocols"]["mine"]["settings"]
     an_epoch = -(-min(rows, 1500) // told["batch"])

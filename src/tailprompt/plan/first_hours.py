@@ -26,7 +26,7 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     each = ", ".join(f"{name} {minutes(spent)}" for name, spent in by_method.items())
     of = f" of {len(done) + len(seconds)}, the others are done," if done else ","
     return [
-        f"{counted(len(seconds), 'run')}{of} about {minutes(sum(seconds.values()))} minutes {by}",
+        f"{counted(len(seconds), 'run')}{of} {about(sum(seconds.values()))} {by}",
         f"minutes by method: {each}",
         *limited(scale),
     ]
@@ -35,7 +35,7 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
 def left(scale: dict, root: Path = Path(".")) -> str:
     """How long the rest takes, in a clause."""
     seconds, _, by = estimated(scale, root)
-    return f"about {minutes(sum(seconds.values()))} minutes left {by}" if seconds else "all runs are done"
+    return f"{about(sum(seconds.values()))} left {by}" if seconds else "all runs are done"
 
 
 def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point], str]:
@@ -54,8 +54,13 @@ def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point],
     return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} took{also}"
 
 
+def about(seconds: float) -> str:
+    """A time in whole minutes, in a clause."""
+    return f"about {counted(round(seconds / 60), 'minute')}" if seconds >= 60 else "less than a minute"
+
+
 def minutes(seconds: float) -> str:
-    """Whole minutes, and what is under one."""
+    """Whole minutes, and what is under one, in a list."""
     return f"{seconds / 60:.0f}" if seconds >= 60 else "under 1"
 
 

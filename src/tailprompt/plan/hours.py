@@ -65,20 +65,18 @@ def computing(passes: float, parameters: float, tokens: float, speed: float) -> 
 
 
 def passes(run: Run, epochs: float) -> float:
-    """How often a run computes each training row: forward is one, and backward is two more.
+    """How often a run computes each training row: once at least, if there is a body."""
+    return 0 if run.input.name == "tfidf" else max(1, of_an_epoch(run) * epochs)
 
-    A frozen body is computed forward alone, and once where it makes the same of a row in every epoch.
+
+def of_an_epoch(run: Run) -> int:
+    """How often an epoch computes each training row: forward is one, and backward is two more.
+
+    A frozen body is computed forward alone, and no more than once if it makes the same of a row each time.
     """
-    if run.input.name == "tfidf":
-        return 0
-    if run.tuner.name == "frozen":
-        return 1 if repeats(run) else max(1, epochs)
-    return 3 * epochs
-
-
-def repeats(run: Run) -> bool:
-    """Whether the body makes the same of a training row in every epoch."""
-    return "train" in repeated(run)
+    if run.tuner.name != "frozen":
+        return 3
+    return 0 if "train" in repeated(run) else 1
 
 
 def training_rows(config: dict, dataset: str, root: Path) -> int:
