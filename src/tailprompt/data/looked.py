@@ -165,7 +165,7 @@ def folder(path: Path) -> Looked:
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
         )
     said = [
-        f"images: a folder for each of {len(counts):,} classes",
+        f"images: a folder for each of {counted(len(counts), 'class')}",
         f"{counted(counts.sum(), 'image')}; the largest class has {counts.max():,}, "
         f"the smallest {counts.min():,}",
         "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
