@@ -425,7 +425,7 @@ TABLE = {
     ),
     "a folder of a class without images": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),
-        r"1 folder of classes have no image: b; fill or remove them, images end in \.bmp",
+        r"1 folder of a class has no image: b; fill or remove them, images end in \.bmp",
     ),
     "folders of classes that differ in case": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in ("C0", "c0"))),
@@ -443,11 +443,11 @@ TABLE = {
     ),
     "a name that is no text": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png").rename(folder / "a/\udcff.png")),
-        r"1 name of images have control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
     ),
     "a name of two lines": (
         lambda folder, _: photos(folder, picture(folder, "a/1\n2.png")),
-        r"1 name of images have control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
     ),
     "an image of numbers without a range": (
         lambda folder, _: photos(folder, Image.new("F", (9, 9)).save(picture(folder, "a/1.tiff"))),

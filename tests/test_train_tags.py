@@ -229,7 +229,7 @@ def test_a_row_with_an_empty_word_is_told_by_its_place_and_has_no_answer(run, tm
 def test_a_row_without_words_stays_in_its_place_without_an_answer(run, tmp_path, capsys, words):
     made = answered(run, tmp_path, words)
     assert (made.tags == "").tolist() == [False, True, False]
-    assert "1 row has an empty text and are not answered (a.jsonl:2)" in capsys.readouterr().err
+    assert "1 row has an empty text, so there is no answer (a.jsonl:2)" in capsys.readouterr().err
 
 
 def test_a_sentence_without_words_shifts_no_other(tokenizer):

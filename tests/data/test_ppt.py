@@ -178,7 +178,7 @@ def test_labels_and_options_that_do_not_fit_are_refused(tmp_path):
             "a.jsonl:21", columns=columns)  # fmt: skip
     refused({"all": lines(path, [*good, {"q": "x", "o": ["yes", "no"], "a": 2}])}, "the letter of none",
             "a.jsonl:21", columns=columns)  # fmt: skip
-    refused({"all": lines(path, [*good, {"q": "x", "o": "yes", "a": 0}])}, "hold no list of texts",
+    refused({"all": lines(path, [*good, {"q": "x", "o": "yes", "a": 0}])}, "no list of texts",
             "'o'", "a.jsonl:21", columns=columns)  # fmt: skip
     refused({"all": lines(path, [*good, {"q": "x", "o": ["yes", "no"], "a": 77}])}, "the letter of none",
             "a.jsonl:21", columns=columns)  # fmt: skip

@@ -370,7 +370,7 @@ def test_the_verbalizers_order_is_the_order_of_the_classes(tmp_path):
         ([("x", "y")], "names no label of the data"),
         ([("ham", "good")], "lacks words for 1 label of the data: spam (a.csv:3"),
         ([("ham", "good"), ("spams", "junk")], "it names spams"),
-        ([("ham", "good"), ("spam", "junk"), ("eggs", "egg")], "labels that the data do not have: eggs"),
+        ([("ham", "good"), ("spam", "junk"), ("eggs", "egg")], "1 label that the data do not have: eggs"),
         ([("ham", "good"), ("ham", "fine"), ("spam", "junk")], "each label stands once"),
         ([("ham", ""), ("spam", "junk")], "each label stands once with its words, but ham"),
     ],
@@ -474,7 +474,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
 def test_a_list_where_text_is_wanted_is_refused(tmp_path):
     refused(
         save(tmp_path / "a.jsonl", '{"text": ["x"], "label": "a"}\n'),
-        "hold list in the column 'text' (a.jsonl:1)",
+        "1 row holds list in the column 'text' (a.jsonl:1)",
     )
 
 

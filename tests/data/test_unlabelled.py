@@ -293,7 +293,7 @@ def test_shares_of_pseudo_labels_leave_each_of_five_classes_an_example(tmp_path)
 
 
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):
-    said = "gives no .* example; 1 documents of 5,000,000 characters at most.*an empty line ends each"
+    said = "gives no .* example; 1 document of 5,000,000 characters at most.*an empty line ends each"
     with pytest.raises(BadInput, match=said):
         made("pair", corpus(tmp_path / "c.txt", documents=1, lines=200), examples=20)
 

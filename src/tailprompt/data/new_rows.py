@@ -183,7 +183,8 @@ def answerable(texts: pd.DataFrame, path: Path, most: int) -> pd.DataFrame:
         if without.any():
             where = few(list(texts[PLACE][without]))
             print(
-                f"{path}: {counted(without.sum(), 'row')} with {what} not answered ({where})", file=sys.stderr
+                f"{path}: {counted(without.sum(), 'row', 'have')} {what}, so there is no answer ({where})",
+                file=sys.stderr,
             )
     return texts[~bad]
 

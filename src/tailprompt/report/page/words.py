@@ -205,7 +205,9 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         lines[-1].append(Cell(taken or "nothing else"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
     caption = (
-        f"The {len(found)} classes of the lowest F1 of the leader" if len(found) > 1 else "The worst class"
+        f"The {counted(len(found), 'class')} of the lowest F1 of the leader"
+        if len(found) > 1
+        else "The worst class"
     )
     return sheet(caption, heads, lines, [], words=1, last="l")
 
