@@ -118,8 +118,8 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
         return
     if GROUP in table and len(classes) != 2:
         raise BadInput(
-            f"'{name}' has groups and {counted(len(classes), 'class')}; of the options of a group there are two, wrong "
-            "and right, in the order of their names or of a verbalizer"
+            f"'{name}' has groups and {counted(len(classes), 'class')}; of the options of a group there "
+            "are two, wrong and right, in the order of their names or of a verbalizer"
         )
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
