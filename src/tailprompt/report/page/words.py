@@ -104,7 +104,7 @@ def trained(rows: list[Row]) -> str:
     seen = f"{rows[0].length.rows:,} training rows"
     if not by_steps:
         return f"Trained on {seen}, by heads that are fitted without steps."
-    steps = sorted({round(each.steps) for each in by_steps})
+    steps = [f"{n:,}" for n in sorted({round(each.steps) for each in by_steps})]
     epochs = sorted({number(each.epochs) for each in by_steps})
     return (
         f"Trained on {seen}; methods that learn by steps took {span(steps)} steps ({span(epochs)} "
