@@ -266,7 +266,7 @@ TABLE = {
     ),
     "a label without end": (
         lambda folder, _: lines(folder, '{"text": "x", "label": Infinity}\n{"text": "y", "label": NaN}'),
-        r"mine\.jsonl: 1 rows hold float in the column 'label' \(mine\.jsonl:1\)",
+        r"mine\.jsonl: 1 row holds float in the column 'label' \(mine\.jsonl:1\)",
     ),
     "text that is no UTF-8 in a Parquet": (
         lambda folder, _: arrow(folder, [pa.array([b"\xff"] * 8).view(pa.string())] * 3),
@@ -290,11 +290,11 @@ TABLE = {
     ),
     "a list of no objects": (
         lambda folder, _: lines(folder, "[1, 2]"),
-        r"mine\.jsonl: 2 lines are not JSON objects",
+        r"mine\.jsonl: 2 lines are not a JSON object",
     ),
     "objects of another data set": (
         lambda folder, _: lines(folder, '{"sentence": "x"}', loader="clue"),
-        r"mine\.jsonl: 1 lines are not JSON objects with label_des, sentence \(lines 1\)",
+        r"mine\.jsonl: 1 line is not a JSON object with label_des, sentence \(lines 1\)",
     ),
     "a cut of too few": (
         lambda folder, _: table(folder, cut={"train": 1}),
@@ -403,27 +403,27 @@ TABLE = {
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),
-        r"'mine': 1 images cannot be decoded: a/1\.png \(cannot identify image file",
+        r"'mine': 1 image cannot be decoded: a/1\.png \(cannot identify image file",
     ),
     "a half of an image": (
         lambda folder, _: photos(folder, shorten(picture(folder, "a/1.png"))),
-        r"'mine': 1 images cannot be decoded: a/1\.png \(.*truncated",
+        r"'mine': 1 image cannot be decoded: a/1\.png \(.*truncated",
     ),
     "a list of absent images": (
         lambda folder, _: listed(folder, "a/0.png 0\nb/0.png 1\n"),
-        r"'mine': 1 files are absent: b/0\.png \(mine\.txt:2\)$",
+        r"'mine': 1 file is absent: b/0\.png \(mine\.txt:2\)$",
     ),
     "a list with a label out of range": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 2\n", classes=2),
-        r"'mine': 1 labels are out of range, 0 to 1: 2 of a/1\.png \(mine\.txt:2\); 1 classes have no",
+        r"'mine': 1 label is out of range, 0 to 1: 2 of a/1\.png \(mine\.txt:2\); 1 class has no",
     ),
     "a list with paths from the root": (
         lambda folder, _: listed(folder, "/a/0.png 0\na/1.png 1\n"),
-        r"'mine': 1 paths begin with /, but are read below the root: /a/0\.png \(mine\.txt:1\)",
+        r"'mine': 1 path begins with /, where paths are read below the root: /a/0\.png \(mine\.txt:1\)",
     ),
     "a list without labels": (
         lambda folder, _: listed(folder, "a/0.png\n"),
-        r"mine\.txt: 1 lines hold no path and label \(mine\.txt:1\); a line is relative/path and a label",
+        r"mine\.txt: 1 line holds no path and label \(mine\.txt:1\); a line is relative/path and a label",
     ),
     "a folder without images": (
         lambda folder, _: photos(picture(folder, "a/1.png").parent),
@@ -431,16 +431,16 @@ TABLE = {
     ),
     "a folder of a class without images": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),
-        r"1 folders of classes have no image: b; fill or remove them, images end in \.bmp",
+        r"1 folder of a class has no image: b; fill or remove them, images end in \.bmp",
     ),
     "folders of classes that differ in case": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in ("C0", "c0"))),
-        r"'mine': 1 classes differ from another in blanks or case only: 'c0' beside 'C0'; "
+        r"'mine': 1 class differs from another in blanks or case only: 'c0' beside 'C0'; "
         r"spell each class in one way$",
     ),
     "a list with labels that differ in case": (
         lambda folder, _: listed(folder, "a/0.png c3\na/1.png C3\n"),
-        r"'mine': 1 classes differ from another in blanks or case only: 'C3' beside 'c3'; "
+        r"'mine': 1 class differs from another in blanks or case only: 'C3' beside 'c3'; "
         r"spell each class in one way$",
     ),
     "classes beside splits": (
@@ -449,11 +449,11 @@ TABLE = {
     ),
     "a name that is no text": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png").rename(folder / "a/\udcff.png")),
-        r"1 names of images have control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
     ),
     "a name of two lines": (
         lambda folder, _: photos(folder, picture(folder, "a/1\n2.png")),
-        r"1 names of images have control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
     ),
     "an image of numbers without a range": (
         lambda folder, _: photos(folder, Image.new("F", (9, 9)).save(picture(folder, "a/1.tiff"))),
@@ -465,15 +465,15 @@ TABLE = {
     ),
     "a list with an image twice, in two forms": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1\n./a/../a/0.png 0\n"),
-        r"'mine': 1 images are listed twice: a/0\.png \(mine\.txt:3\)",
+        r"'mine': 1 image is listed twice: a/0\.png \(mine\.txt:3\)",
     ),
     "a list with a negative label": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png -1\n"),
-        r"'mine': 1 labels are out of range, 0 to 0: -1 of a/1\.png \(mine\.txt:2\)",
+        r"'mine': 1 label is out of range, 0 to 0: -1 of a/1\.png \(mine\.txt:2\)",
     ),
     "a list with a word among its numbers": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1O\n"),
-        r"'mine': 1 labels are no whole numbers, as others are: 1O \(mine\.txt:2\); a list has class ids",
+        r"'mine': 1 label is no whole number, as others are: 1O \(mine\.txt:2\); a list has class ids",
     ),
     "a list with a label beyond all": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 999999999\n"),
@@ -489,7 +489,7 @@ TABLE = {
     ),
     "a cut that leaves nothing of a class": (
         lambda *_: cut(pd.DataFrame(LABELLED), {"imbalance": 10}, 2, draw="ldam"),
-        r"imbalance=10 leaves 1 classes without a training row; as drawn by LDAM's code .* classes, 8 rows",
+        r"imbalance=10 leaves 1 class without a training row; as drawn by LDAM's code .* classes, 8 rows",
     ),
     "images of nowhere": (
         lambda *_: listings.image_folder({}, {"name": "mine"}, None),

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+IRREGULAR = {"are": "is", "have": "has", "do": "does"}  # verbs
+
 
 class BadInput(ValueError):
     """The user's input is wrong. The message is one sentence that says where, and what is allowed."""
@@ -38,10 +40,14 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
-def counted(number: int, thing: str) -> str:
-    """A number with its noun: 1 class, 2 classes, 1,200 runs."""
+def counted(number: int, thing: str, verb: str = "") -> str:
+    """A number with its noun, and a verb that is given in the plural: 1 class, 2 classes, 1,200 runs take."""
+    if number == 1:
+        first, *rest = verb.split(" ")
+        one = IRREGULAR.get(first, f"{first}s" if first else "")
+        return " ".join(filter(None, (f"{number:,} {thing}", one, *rest)))
     many = f"{thing}es" if thing.endswith(("s", "x", "ch", "sh")) else f"{thing}s"
-    return f"{number:,} {thing if number == 1 else many}"
+    return f"{number:,} {many} {verb}".rstrip()
 
 
 @contextmanager

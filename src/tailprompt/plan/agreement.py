@@ -12,7 +12,7 @@ from functools import cache
 from glob import escape
 from pathlib import Path
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 from tailprompt.files import as_written, keyed, read_json, reading, sha256
 from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
@@ -209,7 +209,7 @@ def check(folder: Path, record: dict) -> None:
             )
     if not of_data(record, folder):
         others = outdated(folder)
-        also = f", and so were {others} other runs" if others > 1 else ", and so was another run" * others
+        also = f", and so {'was' if others == 1 else 'were'} {counted(others, 'other run')}" if others else ""
         raise BadInput(
             f"{folder} was trained on data that {data_of(folder)} no longer holds{also}; run snakemake "
             f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
