@@ -13,7 +13,7 @@ from docs.fill import Makers, table
 from tailprompt.components.declare import every
 from tailprompt.components.resolve import documented
 from tailprompt.components.run import Run
-from tailprompt.plan import blocks, first_round
+from tailprompt.plan import blocks, first_budget
 from tailprompt.plan.config import load
 from tailprompt.report import power
 from tailprompt.report.typeset import md_text
@@ -248,7 +248,7 @@ def activations(width: int, inner: int, heads: int, layers: int, *, checkpointed
 
 def longest() -> str:
     """How many tokens of a text a first round reads at most."""
-    return str(first_round.LONGEST)
+    return str(first_budget.LENGTHS[-1])
 
 
 def most_claims() -> str:

@@ -3,13 +3,17 @@
 Details of each kind are tested beside the code that refuses it; here is the whole table at a glance.
 """
 
+import errno
 import hashlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -28,13 +32,15 @@ from tailprompt.data import table as data
 from tailprompt.data.labels import in_order
 from tailprompt.data.splits import cut
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import HOST, json_option, whole, write_json
+from tailprompt.files import HOST, beside, json_option, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
 from tailprompt.machine.cpus import CPUS
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
+from tailprompt.plan.held import claim, held
+from tailprompt.plan.retrain import delete
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.training.outcome import write_predictions
 from tailprompt.training.state import Learner, Progress, save
@@ -260,7 +266,7 @@ TABLE = {
     ),
     "a label without end": (
         lambda folder, _: lines(folder, '{"text": "x", "label": Infinity}\n{"text": "y", "label": NaN}'),
-        r"mine\.jsonl: 1 rows hold float in the column 'label' \(mine\.jsonl:1\)",
+        r"mine\.jsonl: 1 row holds float in the column 'label' \(mine\.jsonl:1\)",
     ),
     "text that is no UTF-8 in a Parquet": (
         lambda folder, _: arrow(folder, [pa.array([b"\xff"] * 8).view(pa.string())] * 3),
@@ -284,11 +290,11 @@ TABLE = {
     ),
     "a list of no objects": (
         lambda folder, _: lines(folder, "[1, 2]"),
-        r"mine\.jsonl: 2 lines are not JSON objects",
+        r"mine\.jsonl: 2 lines are not a JSON object",
     ),
     "objects of another data set": (
         lambda folder, _: lines(folder, '{"sentence": "x"}', loader="clue"),
-        r"mine\.jsonl: 1 lines are not JSON objects with label_des, sentence \(lines 1\)",
+        r"mine\.jsonl: 1 line is not a JSON object with label_des, sentence \(lines 1\)",
     ),
     "a cut of too few": (
         lambda folder, _: table(folder, cut={"train": 1}),
@@ -397,27 +403,27 @@ TABLE = {
     ),
     "a broken image": (
         lambda folder, _: photos(folder, write(picture(folder, "a/1.png"), "junk")),
-        r"'mine': 1 images cannot be decoded: a/1\.png \(cannot identify image file",
+        r"'mine': 1 image cannot be decoded: a/1\.png \(cannot identify image file",
     ),
     "a half of an image": (
         lambda folder, _: photos(folder, shorten(picture(folder, "a/1.png"))),
-        r"'mine': 1 images cannot be decoded: a/1\.png \(.*truncated",
+        r"'mine': 1 image cannot be decoded: a/1\.png \(.*truncated",
     ),
     "a list of absent images": (
         lambda folder, _: listed(folder, "a/0.png 0\nb/0.png 1\n"),
-        r"'mine': 1 files are absent: b/0\.png \(mine\.txt:2\)$",
+        r"'mine': 1 file is absent: b/0\.png \(mine\.txt:2\)$",
     ),
     "a list with a label out of range": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 2\n", classes=2),
-        r"'mine': 1 labels are out of range, 0 to 1: 2 of a/1\.png \(mine\.txt:2\); 1 classes have no",
+        r"'mine': 1 label is out of range, 0 to 1: 2 of a/1\.png \(mine\.txt:2\); 1 class has no",
     ),
     "a list with paths from the root": (
         lambda folder, _: listed(folder, "/a/0.png 0\na/1.png 1\n"),
-        r"'mine': 1 paths begin with /, but are read below the root: /a/0\.png \(mine\.txt:1\)",
+        r"'mine': 1 path begins with /, where paths are read below the root: /a/0\.png \(mine\.txt:1\)",
     ),
     "a list without labels": (
         lambda folder, _: listed(folder, "a/0.png\n"),
-        r"mine\.txt: 1 lines hold no path and label \(mine\.txt:1\); a line is relative/path and a label",
+        r"mine\.txt: 1 line holds no path and label \(mine\.txt:1\); a line is relative/path and a label",
     ),
     "a folder without images": (
         lambda folder, _: photos(picture(folder, "a/1.png").parent),
@@ -425,16 +431,16 @@ TABLE = {
     ),
     "a folder of a class without images": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),
-        r"1 folders of classes have no image: b; fill or remove them, images end in \.bmp",
+        r"1 folder of a class has no image: b; fill or remove them, images end in \.bmp",
     ),
     "folders of classes that differ in case": (
         lambda folder, _: photos(folder, *(picture(folder, f"{name}/1.png") for name in ("C0", "c0"))),
-        r"'mine': 1 classes differ from another in blanks or case only: 'c0' beside 'C0'; "
+        r"'mine': 1 class differs from another in blanks or case only: 'c0' beside 'C0'; "
         r"spell each class in one way$",
     ),
     "a list with labels that differ in case": (
         lambda folder, _: listed(folder, "a/0.png c3\na/1.png C3\n"),
-        r"'mine': 1 classes differ from another in blanks or case only: 'C3' beside 'c3'; "
+        r"'mine': 1 class differs from another in blanks or case only: 'C3' beside 'c3'; "
         r"spell each class in one way$",
     ),
     "classes beside splits": (
@@ -443,11 +449,11 @@ TABLE = {
     ),
     "a name that is no text": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png").rename(folder / "a/\udcff.png")),
-        r"1 names of images have control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*\\udcff\.png'; rename",
     ),
     "a name of two lines": (
         lambda folder, _: photos(folder, picture(folder, "a/1\n2.png")),
-        r"1 names of images have control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
+        r"1 name of images with control characters, or bytes that are no UTF-8: '.*a/1\\n2\.png'; rename",
     ),
     "an image of numbers without a range": (
         lambda folder, _: photos(folder, Image.new("F", (9, 9)).save(picture(folder, "a/1.tiff"))),
@@ -459,15 +465,15 @@ TABLE = {
     ),
     "a list with an image twice, in two forms": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1\n./a/../a/0.png 0\n"),
-        r"'mine': 1 images are listed twice: a/0\.png \(mine\.txt:3\)",
+        r"'mine': 1 image is listed twice: a/0\.png \(mine\.txt:3\)",
     ),
     "a list with a negative label": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png -1\n"),
-        r"'mine': 1 labels are out of range, 0 to 0: -1 of a/1\.png \(mine\.txt:2\)",
+        r"'mine': 1 label is out of range, 0 to 0: -1 of a/1\.png \(mine\.txt:2\)",
     ),
     "a list with a word among its numbers": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 1O\n"),
-        r"'mine': 1 labels are no whole numbers, as others are: 1O \(mine\.txt:2\); a list has class ids",
+        r"'mine': 1 label is no whole number, as others are: 1O \(mine\.txt:2\); a list has class ids",
     ),
     "a list with a label beyond all": (
         lambda folder, _: listed(folder, "a/0.png 0\na/1.png 999999999\n"),
@@ -483,7 +489,7 @@ TABLE = {
     ),
     "a cut that leaves nothing of a class": (
         lambda *_: cut(pd.DataFrame(LABELLED), {"imbalance": 10}, 2, draw="ldam"),
-        r"imbalance=10 leaves 1 classes without a training row; as drawn by LDAM's code .* classes, 8 rows",
+        r"imbalance=10 leaves 1 class without a training row; as drawn by LDAM's code .* classes, 8 rows",
     ),
     "images of nowhere": (
         lambda *_: listings.image_folder({}, {"name": "mine"}, None),
@@ -525,7 +531,72 @@ def test_labels_that_are_almost_numbers_are_ordered_by_name():
 def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
-    assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+    said = "error: no/such/file cannot be read or written (No such file or directory)\n"
+    assert end.value.code == 2 and capsys.readouterr().err == said
+
+
+def writes_json(root):
+    write_json(root / "asked/one.json", {})
+
+
+def makes_beside(root):
+    with beside(root / "from_bundles"):
+        pass
+
+
+def holds(root):
+    with held(root / "runs/1"):
+        pass
+
+
+def deletes(root):
+    delete([root / "runs"])
+
+
+READ_ONLY = OSError(errno.EROFS, "Read-only file system", "results/tiny")
+
+
+@pytest.mark.parametrize("writes", [writes_json, makes_beside, holds, claim, deletes])
+def test_results_that_cannot_be_written_are_one_sentence(tmp_path, monkeypatch, capsys, writes):
+    def refuse(*_, **__):
+        raise READ_ONLY
+
+    for owner, name in (Path, "mkdir"), (Path, "touch"), (shutil, "rmtree"):
+        monkeypatch.setattr(owner, name, refuse)
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: writes(tmp_path))
+    said = capsys.readouterr().err
+    assert end.value.code == 2 and re.match(
+        r"error: .+ cannot be (deleted|(read or )?written) \(Read-only file system", said
+    )
+    assert said.count("\n") == 1 and "Errno" not in said
+
+
+@pytest.mark.parametrize("writes", [writes_json, makes_beside, holds, claim])
+def test_a_link_to_results_that_leads_nowhere_is_said(tmp_path, monkeypatch, capsys, writes):
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to("gone")
+    with pytest.raises(SystemExit):
+        stage(lambda: writes(Path("results/tiny")))
+    said = capsys.readouterr().err
+    assert re.match(
+        r"error: results.* cannot be (read or )?written \(a link to gone, which is not there", said
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stage_that_a_signal_ends_says_so(capsys, number):
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: signal.raise_signal(number))
+    said = f"stopped by {number.name}; nothing is left half-written, and the same command begins again\n"
+    assert end.value.code == 128 + number and capsys.readouterr().err == said
+
+
+def test_a_python_that_knows_ascii_alone_is_refused_before_a_file_is_missed():
+    command = [sys.executable, "-c", "from tailprompt.plan.config import load; load(['tests/tiny.yaml'])"]
+    ascii_alone = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": "src"}
+    done = subprocess.run(command, env=ascii_alone, text=True, capture_output=True)
+    assert "can name files and print in ASCII alone here; unset PYTHONUTF8" in done.stderr.splitlines()[-1]
 
 
 def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):

@@ -269,7 +269,7 @@ def test_wordnet_folders_are_numbered_as_imagenet_not_as_they_stand(tmp_path):
 def test_a_class_that_a_shifted_set_lacks_is_missed(tmp_path):
     picture(tmp_path / "a" / "n01498041" / "0.jpg")
     row = {"loader": "wordnet_folders", "trained_on": "imagenet-lt", "classes": 2}
-    refused(tmp_path, row, "there are 1 classes where its row says classes: 2", root=tmp_path / "a")
+    refused(tmp_path, row, "there is 1 class where its row says classes: 2", root=tmp_path / "a")
 
 
 def test_numbered_folders_are_numbers_not_words(tmp_path):
@@ -293,7 +293,7 @@ def test_real_accepts_several_classes_and_leaves_out_images_that_fit_none(tmp_pa
     assert [list(right) for right in table["accepted"]] == [[970, 795], [230]] and about["left_out"] == 1
     assert list(table["label"]) == [synsets[970], synsets[230]]
     (tmp_path / "val" / synsets[0] / "ILSVRC2012_val_00000003.JPEG").unlink()
-    with pytest.raises(BadInput, match="lacks 1 images: ILSVRC2012_val_00000003"):
+    with pytest.raises(BadInput, match="lacks 1 image: ILSVRC2012_val_00000003"):
         run(tmp_path, row, root=tmp_path / "val")
 
 
@@ -339,10 +339,10 @@ def test_all_faults_of_a_list_and_its_images_are_one_sentence(tmp_path):
         tmp_path,
         {"loader": "image_lists", "classes": 4},
         "2 files are absent: gone/a.png (train.txt:8), gone/b.png (train.txt:9)",
-        "1 paths begin with /, but are read below the root: /train/x y/train1.png (train.txt:7)",
+        "1 path begins with /, where paths are read below the root: /train/x y/train1.png (train.txt:7)",
         "2 images are listed twice: val/b/train2.png (train.txt:11), train/x y/train2.png (train.txt:12)",
-        "1 images are in two splits: val/b/test0.png (test.txt:4)",
-        "1 labels are out of range, 0 to 3: 7 of train/x y/train2.png (train.txt:12)",
+        "1 image is in two splits: val/b/test0.png (test.txt:4)",
+        "1 label is out of range, 0 to 3: 7 of train/x y/train2.png (train.txt:12)",
         "2 classes have no training image: 2, 3",
         "2 images cannot be decoded: train/x y/train0.png (cannot identify image file",
         "val/b/train1.png",
@@ -352,7 +352,7 @@ def test_all_faults_of_a_list_and_its_images_are_one_sentence(tmp_path):
 
 def test_a_list_without_labels_and_images_without_a_folder_are_one_sentence(tmp_path):
     (tmp_path / "all.txt").write_text("a.png\nb.png 1\n")
-    refused(tmp_path, {"loader": "image_lists"}, "1 lines hold no path and label", paths={"all": "all.txt"})
+    refused(tmp_path, {"loader": "image_lists"}, "1 line holds no path and label", paths={"all": "all.txt"})
     for root, words in [
         (None, "name their folder, root: DIR in datasets.mine"),
         (tmp_path / "x", "no folder"),

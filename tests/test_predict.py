@@ -167,8 +167,8 @@ def test_open_decoding_predicts_among_the_options_of_a_row(runs, tmp_path):
 @pytest.mark.parametrize(
     "row, given, words",
     [
-        ({"choices": ["a"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
-        ({"choices": [*"abcd"]}, None, ["1 rows do not have 2 to 3 choices", "a.jsonl:1"]),
+        ({"choices": ["a"]}, None, ["1 row does not have 2 to 3 choices", "a.jsonl:1"]),
+        ({"choices": [*"abcd"]}, None, ["1 row does not have 2 to 3 choices", "a.jsonl:1"]),
         ({"choices": "a, b"}, None, ["no list of texts in the column 'choices'", "several columns"]),
         ({"options": [*"ab"]}, None, ["no column 'choices'", "options", "the one of lists,", "--choices"]),
         ({"x": "a", "y": "b"}, ["x", "z"], ["no column 'z'", "x, y", "--choices"]),

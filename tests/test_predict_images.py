@@ -141,7 +141,7 @@ def test_all_absent_and_broken_images_are_named_before_the_model_is_loaded(
     refused(["2 images cannot be decoded", "text.png", "half.png"], runs["lpt"], tmp_path, tmp_path / "o.csv")
     (tmp_path / "list.csv").write_text("path\ntext.png\nnone.png\nhalf.png\n")
     words = [
-        "1 files are absent: none.png (list.csv:3)",
+        "1 file is absent: none.png (list.csv:3)",
         "2 images cannot be decoded: text.png (list.csv:2)",
         "half.png (list.csv:4)",
     ]

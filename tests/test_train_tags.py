@@ -149,8 +149,8 @@ def test_lines_of_texts_are_read_each_as_one(tmp_path):
 @pytest.mark.parametrize(
     "name, text, says",
     [
-        ("a.iob", "Ann left Rome .\nBob stayed .\n", "1 lines have not 4 columns as the first .lines 2."),
-        ("a.txt", "Ann B-PER\nleft\n", "1 lines have not 2 columns as the first .lines 2."),
+        ("a.iob", "Ann left Rome .\nBob stayed .\n", "1 line has not 4 columns as the first .lines 2."),
+        ("a.txt", "Ann B-PER\nleft\n", "1 line has not 2 columns as the first .lines 2."),
         ("a.txt", "Ann left\nBob stayed\n", "2 lines end in no tag .lines 1, 2."),
         ("a", "Ann NNP\n\nleft VBD\n", "2 lines end in no tag .lines 1, 3."),
     ],
@@ -187,7 +187,7 @@ def test_lines_of_roles_are_read_by_a_run_on_roles(roles, tmp_path):
 
 
 BAD = {
-    "no such column": ("Ann\nsaw Rome\n", {"text": "2"}, "1 lines have no column 2 .lines 1."),
+    "no such column": ("Ann\nsaw Rome\n", {"text": "2"}, "1 line has no column 2 .lines 1."),
     "a named column": (
         "Ann O\n",
         {"text": "form"},
@@ -222,14 +222,14 @@ def answered(run, tmp_path, words):
 def test_a_row_with_an_empty_word_is_told_by_its_place_and_has_no_answer(run, tmp_path, capsys, word):
     made = answered(run, tmp_path, ["Ann", word])
     assert (made.tags == "").tolist() == [False, True, False]
-    assert "1 rows have an empty word (a.jsonl:2); leave it out" in capsys.readouterr().err
+    assert "1 row has an empty word (a.jsonl:2); leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], [" "]], ids=["none", "a blank"])
 def test_a_row_without_words_stays_in_its_place_without_an_answer(run, tmp_path, capsys, words):
     made = answered(run, tmp_path, words)
     assert (made.tags == "").tolist() == [False, True, False]
-    assert "1 rows have an empty text and are not answered (a.jsonl:2)" in capsys.readouterr().err
+    assert "1 row has an empty text, so there is no answer (a.jsonl:2)" in capsys.readouterr().err
 
 
 def test_a_sentence_without_words_shifts_no_other(tokenizer):

@@ -19,7 +19,7 @@ from tailprompt import files
 from tailprompt.data import download as sources
 from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
-from tailprompt.errors import BadInput, few, stage
+from tailprompt.errors import BadInput, counted, few, stage
 from tailprompt.machine.gpus import DEVICE, SLOTS, free
 from tailprompt.machine.progress import shown
 from tailprompt.model.checkpoints import check_pinned
@@ -60,7 +60,7 @@ def load(stated: dict) -> tuple:
         tokenizer = AutoTokenizer.from_pretrained(where, **pinned)
     if model.config.num_labels != len(THRESHOLDS):
         raise BadInput(
-            f"annotator {where} has {model.config.num_labels} classes; {len(THRESHOLDS)} are needed"
+            f"annotator {where} has {counted(model.config.num_labels, 'class')}; {len(THRESHOLDS)} are needed"
         )
     if absent := sorted(report["missing_keys"]):  # transformers would draw them at random
         raise BadInput(

@@ -15,7 +15,7 @@ from tailprompt.files import whole
 from tailprompt.plan import blocks, config
 from tailprompt.plan.first_hours import elsewhere
 from tailprompt.plan.first_round import MODELS, PAPERS
-from tailprompt.report.page import evidence, pictures, words
+from tailprompt.report.page import data_words, evidence, pictures, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 
 AUDITED = "Rows of dev and test are judged, by all methods; no method trained on them."
@@ -29,6 +29,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             f"scale {scale['scale']} makes no table `first` of {' or '.join(PAPERS)}, which the page is of"
         )
     results, score = root / "results" / scale["scale"], first["winner"]
+    names = list(dict.fromkeys([score, *first["metrics"]]))
     rows, runs, report = evidence.standing(results, first)
     metric, groups = evidence.groups(rows, score.partition("/")[0])
     worst, images = evidence.worst(runs, rows[0].method, report), report["language"] == "image"
@@ -38,9 +39,14 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         Section("", words.advice(rows, report), pictures.svg(pictures.ranking(rows, score))),
         Section(
             "Head and tail, and the cost" if groups else "The cost",
-            [words.trained(rows), *words.read(rows), *words.grouped(report, groups)],
+            [
+                words.trained(rows),
+                *words.read(rows),
+                *data_words.grouped(report, groups),
+                *data_words.rare(report, names),
+            ],
             pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
-            words.methods(rows, score, metric, groups, searched=searched),
+            words.methods(rows, names[:1] if groups else names, metric, groups, searched=searched),
         ),
         Section(
             "Where it goes wrong",
@@ -59,7 +65,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             [AUDITED],
             commands=(f"tailprompt audit {shlex.quote(str(folder.parents[4]))}",),
         ),
-        Section("The data", [words.looked(report)]),
+        Section("The data", [data_words.looked(report)]),
     ]
     title, said = f"Which method to take on {report['title']}", words.headline(rows, score, report)
     return html(title, said, sections), markdown(title, said, sections), results

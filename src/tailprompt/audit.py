@@ -46,7 +46,7 @@ def audit(places: list[Path], out: Path | None, share: float) -> tuple[pd.DataFr
     methods = f"{len(by_method)} of {counted(len(every), 'method')}"
     about = (
         f"{methods} judged the {counted(len(rows), 'row')} of dev and test of {report['dataset']}. "
-        f"Its {report['rows']['train']:,} training rows are not judged, as "
+        f"Its {counted(report['rows']['train'], 'training row', 'are')} not judged, as "
         "methods learnt their labels; they are listed only where the same text has two labels"
     )
     texts = {"text", "pair"} & {*parquet.read_schema(data).names}
@@ -65,9 +65,7 @@ def runs(places: list[Path]) -> list[Path]:
     if not found:
         raise BadInput(f"no finished run in {known(places)}; name folders of results/<scale>/runs")
     for folder in found:
-        record = read_json(folder / "run.json")
-        agreement.check(folder, record)
-        agreement.check_intact(folder, record)
+        agreement.check(folder, read_json(folder / "run.json"))
         if brought(folder):
             raise BadInput(f"{folder} came in a bundle, which has no probabilities; audit needs them")
     return sorted(found)

@@ -26,7 +26,7 @@ from tailprompt.data.labels import in_order
 from tailprompt.data.listings import CONTENT
 from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.places import image_root
-from tailprompt.errors import BadInput, named, stage
+from tailprompt.errors import BadInput, counted, named, stage
 from tailprompt.machine.cpus import threads
 from tailprompt.plan.digests import check_files
 
@@ -114,8 +114,8 @@ def main() -> None:
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])
     print(
-        f"{options.out}: {row['name']}, {len(about['classes'])} classes, converted {about['converted']}"
-        f"{skipped and f'; {skipped}'}"
+        f"{options.out}: {row['name']}, {counted(len(about['classes']), 'class')}, converted "
+        f"{about['converted']}{skipped and f'; {skipped}'}"
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+
+IRREGULAR = {"are": "is", "have": "has", "do": "does"}  # verbs
 
 
 class BadInput(ValueError):
@@ -37,10 +40,14 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
-def counted(number: int, thing: str) -> str:
-    """A number with its noun: 1 class, 2 classes, 1,200 runs."""
+def counted(number: int, thing: str, verb: str = "") -> str:
+    """A number with its noun, and a verb that is given in the plural: 1 class, 2 classes, 1,200 runs take."""
+    if number == 1:
+        first, *rest = verb.split(" ")
+        one = IRREGULAR.get(first, f"{first}s" if first else "")
+        return " ".join(filter(None, (f"{number:,} {thing}", one, *rest)))
     many = f"{thing}es" if thing.endswith(("s", "x", "ch", "sh")) else f"{thing}s"
-    return f"{number:,} {thing if number == 1 else many}"
+    return f"{number:,} {many} {verb}".rstrip()
 
 
 @contextmanager
@@ -49,18 +56,20 @@ def refused_as(kind: type[BaseException]) -> Iterator[None]:
     try:
         yield
     except (BadInput, OSError) as error:
-        raise kind(str(error)) from None
+        raise kind(sentence(error)) from None
 
 
 def stage(main: Callable[[], None]) -> None:
     """Run the `main` of a stage. What the user can act on ends in one line in the place of a traceback.
 
     That is bad input, an OSError and too little memory, with exit status 2, and SIGTERM, which raises
-    Stopped, so that the stage removes its half-written files.
+    Stopped as SIGINT raises KeyboardInterrupt, so that the stage removes its half-written files.
     """
     signal.signal(signal.SIGTERM, terminated)
     try:
-        main()
+        with suppress(KeyboardInterrupt):
+            return main()
+        terminated(signal.SIGINT)
     except Stopped as end:
         tell(end.text)
         raise SystemExit(end.code) from None
@@ -77,9 +86,16 @@ def tell(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def terminated(number: int, _) -> None:
+def terminated(number: int, _=None) -> None:
     """End a stage that has nothing to save."""
     raise Stopped(number, "; nothing is left half-written, and the same command begins again")
+
+
+def why(error: OSError) -> str:
+    """Why the system gives or takes no file."""
+    if isinstance(error, FileExistsError) and os.path.islink(name := str(error.filename)):
+        return f"a link to {os.readlink(name)}, which is not there"
+    return error.strerror or str(error)
 
 
 def sentence(error: Exception) -> str | None:
@@ -87,7 +103,8 @@ def sentence(error: Exception) -> str | None:
     if isinstance(error, BadInput):
         return str(error)
     if isinstance(error, OSError):
-        return f"{type(error).__name__}: {error}"
+        named = error.filename is not None
+        return f"{error.filename} cannot be read or written ({why(error)})" if named else f"{why(error)}"
     text = " ".join(str(error).split())
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
         return (

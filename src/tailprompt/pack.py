@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
-from tailprompt.errors import BadInput, stage
+from tailprompt.errors import BadInput, counted, stage
 from tailprompt.files import asked_of, json_option, sha256, whole, write_json
 from tailprompt.machine.progress import shown
 from tailprompt.plan.digests import check_corpora
@@ -38,7 +38,9 @@ def pack_text(recipe: dict, corpora: list[Path], tokenizer: Path, folder: Path) 
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     words = AutoTokenizer.from_pretrained(tokenizer)
     if len(words) > 2**16:
-        raise BadInput(f"tokenizer {tokenizer}: {len(words)} tokens; at most {2**16} can be packed")
+        raise BadInput(
+            f"tokenizer {tokenizer}: {counted(len(words), 'token')}; at most {2**16} can be packed"
+        )
     end = words.eos_token_id if words.sep_token_id is None else words.sep_token_id
     parts, number = training_parts(recipe), 0
     tokens = dict.fromkeys([*parts, "held_out"], 0)

@@ -29,7 +29,7 @@ def test_the_label_is_a_letter_a_place_or_the_text_of_an_option(tmp_path, answer
 
 def test_a_label_that_is_no_option_is_refused(tmp_path):
     paths = quiz(tmp_path, ["blue", "green", "red"])
-    with pytest.raises(BadInput, match="1 rows have a label that is the letter of none"):
+    with pytest.raises(BadInput, match="1 row has a label that is the letter of none"):
         prepared({"name": "quiz", "columns": COLUMNS}, paths)
 
 

@@ -174,11 +174,11 @@ def test_labels_and_options_that_do_not_fit_are_refused(tmp_path):
     columns = {"text": "q", "choices": "o", "label": "a"}
     good = [{"q": f"ask {n}", "o": ["yes", "no"], "a": n % 2} for n in range(20)]
     path = tmp_path / "a.jsonl"
-    refused({"all": lines(path, [*good, {"q": "x", "o": ["yes"], "a": 0}])}, "1 rows", "2 to 16 choices",
+    refused({"all": lines(path, [*good, {"q": "x", "o": ["yes"], "a": 0}])}, "1 row", "2 to 16 choices",
             "a.jsonl:21", columns=columns)  # fmt: skip
     refused({"all": lines(path, [*good, {"q": "x", "o": ["yes", "no"], "a": 2}])}, "the letter of none",
             "a.jsonl:21", columns=columns)  # fmt: skip
-    refused({"all": lines(path, [*good, {"q": "x", "o": "yes", "a": 0}])}, "hold no list of texts",
+    refused({"all": lines(path, [*good, {"q": "x", "o": "yes", "a": 0}])}, "no list of texts",
             "'o'", "a.jsonl:21", columns=columns)  # fmt: skip
     refused({"all": lines(path, [*good, {"q": "x", "o": ["yes", "no"], "a": 77}])}, "the letter of none",
             "a.jsonl:21", columns=columns)  # fmt: skip

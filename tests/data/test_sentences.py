@@ -226,13 +226,13 @@ def test_semantic_roles_have_one_row_a_verb(tmp_path):
 @pytest.mark.parametrize(
     "train, words",
     [
-        ("EU X O I-ORG\nrejects O\n", ["train.conll: 1 lines have not 4 columns", "(lines 2)"]),
-        ("EU X O I-ORG\nAnn X O PER\n", ["train.conll: 1 lines end in no tag", "(lines 2)", "B-TYPE"]),
-        ("EU\nrejects\n", ["train.conll: line 1 has 1 columns; 2 are needed"]),
+        ("EU X O I-ORG\nrejects O\n", ["train.conll: 1 line has not 4 columns", "(lines 2)"]),
+        ("EU X O I-ORG\nAnn X O PER\n", ["train.conll: 1 line ends in no tag", "(lines 2)", "B-TYPE"]),
+        ("EU\nrejects\n", ["train.conll: line 1 has 1 column; 2 are needed"]),
         ("\n\n", ["train.conll has no sentences"]),
         ("EU X O O\n", ["no word of train is in an entity"]),
         ("EU X O B-org\nEU X O B-ORG\nEU X O B-ORG\n", ["the types org differ", "blanks or case"]),
-        ("Ann X O B-PER\n", ["1 dev or test sentences", "never has: 'ORG'", "test.conll:1"]),
+        ("Ann X O B-PER\n", ["1 dev or test sentence", "never has: 'ORG'", "test.conll:1"]),
     ],
 )
 def test_malformed_columns_are_refused_with_file_and_line(tmp_path, train, words):
@@ -310,7 +310,7 @@ def test_each_sentence_needs_the_id_and_split_that_the_columns_name(tmp_path, ke
 )
 def test_malformed_roles_are_refused_with_file_and_line(tmp_path, line):
     texts = ROLES | {"train": ROLES["train"] + line}
-    refused(written(tmp_path, texts, "txt"), "train.txt: 1 lines are not", "(lines 3)", loader="roles")
+    refused(written(tmp_path, texts, "txt"), "train.txt: 1 line is not", "(lines 3)", loader="roles")
 
 
 def test_dev_without_an_entity_is_refused_because_no_step_can_be_chosen_by_it(tmp_path):
@@ -344,7 +344,7 @@ def test_a_file_that_lost_its_empty_lines_is_refused(tmp_path, loose):
 
 
 def test_one_sentence_is_not_a_file_to_split(tmp_path):
-    refused({"all": written(tmp_path, THREE)["dev"]}, "dev.conll has one sentence of 1 words")
+    refused({"all": written(tmp_path, THREE)["dev"]}, "dev.conll has one sentence of 1 word")
 
 
 def test_a_lone_sentence_without_an_entity_is_called_so(tmp_path):

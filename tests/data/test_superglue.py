@@ -211,7 +211,7 @@ def test_squad_without_empty_answers_has_one_kind_of_question(tmp_path):
 def test_answers_that_are_not_in_their_place_and_files_of_another_form_are_refused(tmp_path):
     refused(
         {"all": squad(tmp_path / "a.json", [("Bo is here", [("who", "Ada")])])},
-        "1 rows have an answer that is not in the passage at its answer_start (question 0-0-0)",
+        "1 row has an answer that is not in the passage at its answer_start (question 0-0-0)",
         loader="squad",
     )
     (tmp_path / "b.json").write_text('{"data": [{"paragraphs": [{"context": "x"}]}]}', "utf-8")

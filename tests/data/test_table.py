@@ -368,9 +368,9 @@ def test_the_verbalizers_order_is_the_order_of_the_classes(tmp_path):
     ("rows", "sentence"),
     [
         ([("x", "y")], "names no label of the data"),
-        ([("ham", "good")], "lacks words for 1 labels of the data: spam (a.csv:3"),
+        ([("ham", "good")], "lacks words for 1 label of the data: spam (a.csv:3"),
         ([("ham", "good"), ("spams", "junk")], "it names spams"),
-        ([("ham", "good"), ("spam", "junk"), ("eggs", "egg")], "labels that the data do not have: eggs"),
+        ([("ham", "good"), ("spam", "junk"), ("eggs", "egg")], "1 label that the data do not have: eggs"),
         ([("ham", "good"), ("ham", "fine"), ("spam", "junk")], "each label stands once"),
         ([("ham", ""), ("spam", "junk")], "each label stands once with its words, but ham"),
     ],
@@ -427,14 +427,14 @@ def test_an_id_that_stands_twice_is_named(tmp_path):
 def test_a_test_label_that_train_never_has_is_named(tmp_path):
     paths = {s: separated(tmp_path / f"{s}.csv", examples(20)) for s in ("train", "dev")}
     paths["test"] = separated(tmp_path / "test.csv", [*examples(4), ("x", "{new}")])
-    refused(paths, "1 rows have a label", "'{new}'", "test.csv:6")
+    refused(paths, "1 row has a label", "'{new}'", "test.csv:6")
 
 
 def test_a_test_label_that_only_the_verbalizer_knows_is_named(tmp_path):
     paths = {s: separated(tmp_path / f"{s}.csv", examples(20)) for s in ("train", "dev")}
     paths["test"] = separated(tmp_path / "test.csv", [*examples(4), ("x", "new")])
     with pytest.raises(
-        BadInput, match=r"1 dev or test rows have a label that train never has: 'new' \(test.csv:6\)"
+        BadInput, match=r"1 dev or test row has a label that train never has: 'new' \(test.csv:6\)"
     ):
         data.load(ROW, paths, words=words(tmp_path, [("ham", "h"), ("spam", "s"), ("new", "n")]))
 
@@ -474,7 +474,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
 def test_a_list_where_text_is_wanted_is_refused(tmp_path):
     refused(
         save(tmp_path / "a.jsonl", '{"text": ["x"], "label": "a"}\n'),
-        "hold list in the column 'text' (a.jsonl:1)",
+        "1 row holds list in the column 'text' (a.jsonl:1)",
     )
 
 

@@ -293,7 +293,7 @@ def test_shares_of_pseudo_labels_leave_each_of_five_classes_an_example(tmp_path)
 
 
 def test_one_document_alone_has_no_pairs_with_others(tmp_path):
-    said = "gives no .* example; 1 documents of 5,000,000 characters at most.*an empty line ends each"
+    said = "gives no .* example; 1 document of 5,000,000 characters at most.*an empty line ends each"
     with pytest.raises(BadInput, match=said):
         made("pair", corpus(tmp_path / "c.txt", documents=1, lines=200), examples=20)
 
@@ -324,9 +324,9 @@ def test_a_lexicon_file_is_read_longest_word_first_and_a_negation_turns_a_word(t
     [
         ("word,score\n好,2\n", r"zh\.csv needs the header word,valence"),
         ("word,valence\n", r"zh\.csv has no rows; it needs a word and its valence"),
-        ("word,valence\n好,2\n\n差,bad\n", r"zh\.csv: 1 rows are not a word and a valence .*\(zh\.csv:4\)"),
+        ("word,valence\n好,2\n\n差,bad\n", r"zh\.csv: 1 row is not a word and a valence .*\(zh\.csv:4\)"),
         ("word,valence\n,2\n好,9\n", r"2 rows are not a word and a valence .*\(zh\.csv:2, zh\.csv:3\)"),
-        ("word,valence\n好,2\n差,-2\n好,1\n", r"1 rows have a word that stands before \(zh\.csv:4\)"),
+        ("word,valence\n好,2\n差,-2\n好,1\n", r"1 row has a word that stands before \(zh\.csv:4\)"),
     ],
 )
 def test_a_lexicon_file_that_does_not_fit_is_one_sentence(tmp_path, text, sentence):
@@ -350,10 +350,10 @@ def test_a_model_is_given_four_times_as_many_texts_as_examples_are_asked_for(tmp
     "cells, sentence",
     [
         ([[1.0, 0, 0, 0, 0], [0.5, 0.5], None], r"2 rows do not hold 5 probabilities \(train-1, train-2\)"),
-        ([[float("nan"), 1, 0, 0, 0]], r"1 rows do not hold 5 probabilities \(train-0\)"),
+        ([[float("nan"), 1, 0, 0, 0]], r"1 row does not hold 5 probabilities \(train-0\)"),
         ([0.9, 0.1], r"2 rows do not hold 5 probabilities"),
-        (["abcde"], r"1 rows do not hold 5 probabilities"),
-        ([list("abcde")], r"1 rows do not hold 5 probabilities"),
+        (["abcde"], r"1 row does not hold 5 probabilities"),
+        ([list("abcde")], r"1 row does not hold 5 probabilities"),
         ([[0.2] * 5], r"'prompts': of no text in .* surer than the thresholds .* 0\.95, 0\.5"),
         ([], r"'prompts': of no text in"),
     ],

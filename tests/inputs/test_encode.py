@@ -106,7 +106,9 @@ def test_rows_say_how_many_options_they_have(t5):
     examples = encoded(t5, ["a", "b"], columns=offered, **FORMATTED | {"template": OPTIONS})
     assert batch_of(examples, torch.tensor([1, 0]))[0]["options"].tolist() == [2, 3]
     for options in (["one"], list("abcd")):
-        with pytest.raises(BadInput, match=f"row 0 has {len(options)} options and the right one is number 2"):
+        with pytest.raises(
+            BadInput, match=f"row 0 has {len(options)} options? and the right one is number 2"
+        ):
             encoded(
                 t5, ["a"], columns={"choices": [options], "label": 1}, **FORMATTED | {"template": OPTIONS}
             )

@@ -172,7 +172,7 @@ def test_new_questions_have_no_answers_and_of_a_data_set_without_empty_ones_ther
 
 def test_a_question_that_leaves_no_room_is_named(tokenizer):
     rows = pd.DataFrame({"id": ["a", "b"], "text": ["why", "why " * 60], "pair": ["so"] * 2})
-    with pytest.raises(BadInput, match=r"1 questions leave .* max_length 48 than the 8 .*\(b\); shorten"):
+    with pytest.raises(BadInput, match=r"1 question leaves .* max_length 48 than the 8 .*\(b\); shorten"):
         encoded(rows, tokenizer)
 
 

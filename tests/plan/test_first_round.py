@@ -11,10 +11,16 @@ import yaml
 from tailprompt.data.looked import Looked, look
 from tailprompt.data.table import load as prepared
 from tailprompt.errors import BadInput
-from tailprompt.plan import first_hours, first_round, forecast
+from tailprompt.plan import first_budget, first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
+from tailprompt.plan.first_budget import lengths, longest
+from tailprompt.plan.hours import START, by_rule, of_an_epoch
 from tailprompt.plan.rows import dataset_row
+from tailprompt.plan.settings import resolved
+
+PARAMETERS = 7_304_960  # of bert-mini
+SAMPLE = ("a text of a few words",) * 20
 
 
 def tickets(folder, rows=60):
@@ -77,7 +83,7 @@ def test_a_configuration_of_other_data_or_columns_is_never_taken_for_these(tmp_p
 def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     columns = {} if language == "image" else {"text": "text", "label": "label"}
     splits = {"train": [69_990, 10], "dev": [9_999, 1], "test": [19_998, 2]}
-    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, 128, (), splits)
+    looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, SAMPLE, (), splits)
     file = tmp_path / "c.yaml"
     first_round.settle(looked, file, anew=False)
     whole = load([file])
@@ -110,6 +116,25 @@ def test_the_time_with_another_backbone_grows_with_that_of_the_slowest_method(tm
         return int(re.search(r"about (\d+) minutes", said)[1])
 
     assert minutes(60.0) == pytest.approx(2 * minutes(30.0), abs=2) and minutes(30.0) > 1
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("order", [1, -1], ids=["short first", "long first"])
+def test_what_a_round_takes_in_all_hardly_changes_as_its_runs_end(tmp_path, speed, order):
+    """The start of a run is what the rule knows least; here it takes three times what that says."""
+    columns, splits = {"text": "text", "label": "label"}, {"train": [1000, 50], "dev": [150], "test": [300]}
+    looked = Looked(Path("data/x"), "en", columns, 1500, 2, 0, SAMPLE, (), splits)
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    config = load([tmp_path / "c.yaml"])
+    points = all_points(config)
+    rule = {point: by_rule(config, point, Path("."), cpu=True) for point in points}
+    took = {point: 3 * START + speed * (seconds - START) for point, seconds in rule.items()}
+    in_turn, said = sorted(points, key=lambda point: order * rule[point]), []
+    for ended in range(len(points)):
+        done = {point: took[point] for point in in_turn[:ended]}
+        left = forecast.seconds_left(config, in_turn[ended:], done, Path("."), cpu=True)
+        said.append(sum(done.values()) + sum(left.values()))
+    assert max(said) < 2.5 * min(said) and said[-1] == pytest.approx(sum(took.values()), rel=0.25)
 
 
 def test_only_what_is_left_is_counted(tmp_path, monkeypatch):
@@ -170,20 +195,86 @@ def test_a_file_with_splits_is_cut_by_what_each_has(tmp_path, rows, cut):
 
 def test_as_many_classes_as_a_cut_cannot_hold_are_cut_to_what_they_need(tmp_path):
     splits = {"train": [3] * 1000, "dev": [1] * 1000, "test": [1] * 1000}
-    looked = Looked(Path("data/x"), "en", {"text": "t", "label": "l"}, 5000, 1000, 0, 32, (), splits)
+    looked = Looked(Path("data/x"), "en", {"text": "t", "label": "l"}, 5000, 1000, 0, SAMPLE, (), splits)
     first_round.settle(looked, tmp_path / "c.yaml", anew=False)
     whole = load([tmp_path / "c.yaml"])
     assert whole["sets"] == whole["sets"] | {"mine": ["my-x@train=2000"], "curve": []}
     assert {point.dataset for point in all_points(whole)} == {"my-x@train=2000"}
 
 
+def looked_at(language="en", texts=SAMPLE, **splits):
+    """What a look at a file would have found, of classes a, b, ..."""
+    columns = {} if language == "image" else {"text": "text", "label": "label"}
+    classes = len(splits["train"])
+    return Looked(Path("data/x"), language, columns, 1500, classes, 0, texts, (), splits)
+
+
+def settled(folder, looked):
+    first_round.settle(looked, folder / "c.yaml", anew=True)
+    return load([folder / "c.yaml"])
+
+
 @pytest.mark.parametrize("rows", [41, 300, 1066, 9000])
 def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows):
-    splits = {"train": [rows - 5, 5], "dev": [rows // 10, 1], "test": [rows // 5, 2]}
-    columns = {"text": "text", "label": "label"}
-    looked = Looked(Path("data/x"), "en", columns, rows, 2, 0, 32, (), splits)
-    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
-    told = load([tmp_path / "c.yaml"])["protocols"]["mine"]["settings"]
-    an_epoch = -(-min(rows, 1500) // told["batch"])
-    assert round(told["epochs"] * an_epoch) == first_round.STEPS and told["patience"] == told["epochs"]
-    assert told["select"] == ("f1" if rows >= 500 else "last")
+    whole = settled(tmp_path, looked_at(train=[rows - 5, 5], dev=[rows // 10, 1], test=[rows // 5, 2]))
+    told, an_epoch = whole["protocols"]["mine"]["settings"], -(-min(rows, 1500) // first_budget.BATCH)
+    numbers = lengths(SAMPLE, whole["backbones"]["bert-mini"], whole["languages"]["en"]["template"])
+    steps = first_budget.steps(3, PARAMETERS, numbers.mean())
+    assert round(told["epochs"] * an_epoch) == pytest.approx(steps, abs=2) and steps > first_budget.FEWEST
+    assert told["patience"] == told["epochs"] and told["select"] == ("f1" if rows >= 500 else "last")
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "image"])
+@pytest.mark.parametrize("words", [3, 30, 300])
+def test_cheap_rows_take_more_steps_and_vectors_that_are_computed_once_the_most(tmp_path, language, words):
+    texts = ("good " * words,) * 20
+    whole = settled(tmp_path, looked_at(language, texts, train=[800, 200], dev=[100, 20], test=[300, 80]))
+    allowed = first_budget.FEWEST, first_budget.MOST
+    for method, point in first_budget.firsts(whole).items():
+        asked = resolved(whole, point)
+        if asked.run.training is None:
+            continue
+        told, passes = asked.settings, of_an_epoch(asked.run)
+        steps = told["epochs"] * 125
+        assert allowed[0] - 1 <= steps <= allowed[1] + 1 and told["patience"] == told["epochs"], method
+        assert round(steps) >= 3 * told["evaluate_every"] > 0
+        steady = whole["protocols"]["mine"]["settings"]["epochs"] * 125
+        assert (
+            round(steps) == first_budget.MOST
+            if passes == 0
+            else steps >= min(first_budget.MOST, 3 / passes * steady - 20)
+        )
+        assert told["lr"] == 0.01 or method != "linear" or language == "image"
+
+
+@pytest.mark.parametrize("words, most", [(3, 16), (10, 24), (60, 128)])
+def test_texts_are_read_as_long_as_most_are_if_the_time_allows(words, most):
+    backbone = {"path": "workflow/resources/backbones/bert-mini"}
+    tokens = lengths(["good " * words] * 95 + ["good " * 400] * 5, backbone, "{text} It is {mask}.")
+    assert tokens.min() == words + 2 + 4  # [CLS], [SEP] and the template's `It is [MASK] .`
+    assert longest(tokens, parameters=1e6) == next(n for n in first_budget.LENGTHS if n >= words + 6) <= most
+    assert longest(tokens, parameters=1e12) == first_budget.LENGTHS[0]
+    long = lengths(["good " * 400] * 20, backbone, "{text} It is {mask}.")
+    read = longest(long, PARAMETERS)
+    assert first_budget.seconds(3, PARAMETERS, read) * first_budget.FEWEST <= first_budget.SECONDS
+    assert first_budget.seconds(3, PARAMETERS, read + 8) * first_budget.FEWEST > first_budget.SECONDS
+
+
+@pytest.mark.parametrize(
+    "train, winner, tail",
+    [
+        ([870, 130], "f1/rarest", False),
+        ([250, 250, 250, 250], "accuracy/all", False),
+        ([260, 240], "accuracy/all", False),
+        ([700, 200, 80, 20], "f1/all", True),
+    ],
+    ids=["rare one of two", "balanced", "two alike", "tail"],
+)
+@pytest.mark.parametrize("language", ["en", "image"])
+def test_the_metric_that_decides_fits_the_classes(tmp_path, language, train, winner, tail):
+    parts = {split: [n // 4 for n in train] for split in ("dev", "test")}
+    whole = settled(tmp_path, looked_at(language, train=train, **parts))
+    tables = whole["papers"]["try-images" if language == "image" else "try"]["tables"]
+    assert tables["first"]["winner"] == winner == tables["first"]["metrics"][0]
+    assert tables["curve"]["metrics"] == tables["first"]["metrics"]
+    assert ("f1/tail" in tables["first"]["metrics"]) == tail

@@ -14,7 +14,7 @@ from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.plan import agreement, asked, blocks, made, own_rows, starts
 from tailprompt.plan import settings as plan
-from tailprompt.plan.forecast import forecast, seconds_left, unseen
+from tailprompt.plan.forecast import forecast, seconds_left, unmeasured, unseen
 from tailprompt.plan.hours import START, by_rule, parameters, patches, stated, text_length
 from tailprompt.plan.layers import merge
 from tailprompt.plan.own_rows import looked_at
@@ -72,10 +72,11 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     done = list({point.dataset: point for point in points if not starts.start_of(demo, point)}.values())
     for point in done:
         finish(tmp_path, demo, point)
-    text = forecast(demo, tmp_path)
-    assert (
-        "4 of them done" in text and f"time: {len(points) - 4:.1f} hours" in text and "by a rule" not in text
-    )
+    text, took = forecast(demo, tmp_path), dict.fromkeys(done, 3600.0)
+    rest = [point for point in points if point not in done]
+    left = seconds_left(demo, rest, took, tmp_path, cpu=True)
+    assert "4 of them done" in text and f"time: {sum(left.values()) / 3600:.1f} hours for" in text
+    assert f"(from 4 finished runs; {len(unmeasured(rest, took))} by a rule" in text
     data = tmp_path / f"results/demo/data/{done[0].dataset}.parquet"
     data.parent.mkdir()
     data.write_bytes(b"other")
@@ -271,6 +272,15 @@ def test_rows_on_one_line_of_json_are_counted(tmp_path, row, content, rows):
     assert stated({"cut": {}, "path": "a.json", **row}, tmp_path) == rows
 
 
+def test_other_data_of_a_method_take_by_what_the_rule_says_of_both():
+    config = scale("demo")
+    first = next(point for point in blocks.all_points(config) if point.protocol == "glee")
+    small = replace(first, dataset=f"{first.dataset.partition('@')[0]}@train=100,dev=50,test=50")
+    took = 3 * by_rule(config, first, Path("."), cpu=True)
+    left = seconds_left(config, [small], {first: took}, Path("."), cpu=True)
+    assert left[small] == pytest.approx(3 * by_rule(config, small, Path("."), cpu=True))
+
+
 def test_a_run_takes_as_long_as_those_of_its_method():
     config = scale("demo")
     points = [point for point in blocks.all_points(config) if point.protocol == "glee"]
@@ -278,7 +288,7 @@ def test_a_run_takes_as_long_as_those_of_its_method():
     slow = next(each for each in points if each.method != first.method and each.dataset == first.dataset)
     done = {replace(first, seed=7): 10.0, replace(first, seed=8): 20.0, replace(slow, seed=7): 900.0}
     left = seconds_left(config, [first, slow], done, Path("."), cpu=True)
-    assert (left[first], left[slow]) == (15.0, 900.0)
+    assert (left[first], left[slow]) == (pytest.approx(15.0), pytest.approx(900.0))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tailprompt.errors import BadInput
-from tailprompt.report.page import evidence, lengths, pictures, words
+from tailprompt.report.page import data_words, evidence, lengths, pictures, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 from tailprompt.report.tables.scores import scores
 
@@ -91,13 +91,13 @@ def test_page_and_table_name_the_same_next_method(tmp_path):
 def test_groups_are_told_with_the_numbers_of_the_data():
     groups = {"head": [0], "tail": [1, 2], "many": [], "medium": [0, 1], "few": [2]}
     report = {"counts": {"train": [90, 40, 3], "test": [20, 9, 1]}, "groups": {"test": groups}}
-    assert words.grouped(report, [*groups]) == [
+    assert data_words.grouped(report, [*groups]) == [
         "Groups of classes: head, 1 class with 20 test rows; tail, 2 classes with 1 to 9 test rows; many, "
         "none; medium, 2 classes with 40 to 90 training rows; few, 1 class with 3 training rows."
     ]
-    by_train = words.grouped(report | {"head_source": "train"}, ["head"])
+    by_train = data_words.grouped(report | {"head_source": "train"}, ["head"])
     assert by_train == ["Groups of classes: head, 1 class with 90 training rows."]
-    assert words.grouped(report, []) == []
+    assert data_words.grouped(report, []) == []
 
 
 def test_the_page_says_how_many_texts_are_cut():
@@ -164,7 +164,7 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
         pictures.confusion(worst, report["classes"]),
     ]
     parts = [Section("<script>", ["a <b>"], pictures.svg(figure)) for figure in drawn]
-    parts.append(Section("", [], sheet=words.methods(rows, "f1/all", "f1", ["head", "tail"], searched="x")))
+    parts.append(Section("", [], sheet=words.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="x")))
     page = html("<i>", words.headline(rows, "f1/all", made_up_report()), parts)
     assert page.count("<svg") == 3 and "<script>" not in page and "a &lt;b&gt;" in page
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page.replace("xlink:href", "href"))
@@ -237,7 +237,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
         "no method wins clearly", ""
     )
     assert any("not a verdict on them: b." in each for each in words.advice(rows, made_up_report()))
-    cells = [line[3].text for line in words.methods(rows, "f1/all", "f1", [], searched="").blocks[0].rows]
+    cells = [line[3].text for line in words.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
@@ -276,7 +276,7 @@ def test_groups_of_a_metric_without_groups_are_those_of_f1(tmp_path):
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     metric, names = evidence.groups(rows, "balanced_accuracy")
     assert (metric, names) == ("f1", ["head", "tail"])
-    assert "Tail F1" in words.methods(rows, block["winner"], metric, names, searched="").heads
+    assert "Tail F1" in words.methods(rows, [block["winner"]], metric, names, searched="").heads
 
 
 def test_classes_without_an_error_are_not_called_the_worst(tmp_path):

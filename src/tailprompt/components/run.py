@@ -98,3 +98,23 @@ class Run:
         minItems=1,
     )
     start: dict | None = key(None, "the run, or the folder of an adapter, to begin from", **START)
+
+
+def repeated(run: Run) -> tuple[str, ...]:
+    """The splits that give the head the same vectors in every pass over them.
+
+    Dev and test do if nothing below the head learns. The training examples do if nothing random happens to
+    them and the body either, and the loss reads no more than the vectors.
+    """
+    tuner, told = run.tuner, run.training
+    if tuner.name == "frozen" and getattr(run.head, "fitted", False):
+        return ("train", "dev", "test")
+    if told is None or tuner.name != "frozen":
+        return ()
+    beside, views = tuner.beside, told.images
+    if beside and (beside.norms == "tuned" or beside.adapter or beside.border):
+        return ()
+    changed = views and (views.augment.name != "none" or views.flip or views.mixup)
+    if changed or tuner.body_dropout or getattr(run.input, "sentinel_loss", False):
+        return ("dev", "test")
+    return ("train", "dev", "test")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tailprompt import files
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError)
 
@@ -22,7 +22,7 @@ def extract(archive: Path, member: str, path: Path) -> None:
             names = plain_files(opened)
             found = [name for name in names if f"/{name}".endswith(f"/{member}")]
             if len(found) != 1:
-                there = f"has {len(found)} files {member}; it has {few(sorted(names))}"
+                there = f"has {counted(len(found), 'file')} {member}; it has {few(sorted(names))}"
                 raise BadInput(f"{archive} {there}")
             take = opened.open if isinstance(opened, zipfile.ZipFile) else opened.extractfile
             with take(found[0]) as source, files.whole(path) as temporary:

@@ -11,7 +11,7 @@ from tailprompt.data import labels as labels_of
 from tailprompt.data.columns import CHOICES, GROUP, ID, LABEL, LETTERS, ONE, STARTS, are_texts
 from tailprompt.data.contents import PLACE
 from tailprompt.data.labels import invisible, plainly
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 
 def types(table: pd.DataFrame, name: str) -> None:
@@ -24,7 +24,7 @@ def types(table: pd.DataFrame, name: str) -> None:
             continue
         if column == CHOICES or table[column].isna().any() or infer_dtype(table[column]) != "string":
             other = ~table[column].map(fits).astype(bool)
-            refuse(table, other, f"'{name}': {{n}} rows have no {wanted} for their {column} ({{places}})")
+            refuse(table, other, f"'{name}': {{rows}} no {wanted} for their {column} ({{places}})")
 
 
 def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> None:
@@ -37,7 +37,7 @@ def texts(table: pd.DataFrame, name: str, *, options: int = len(LETTERS)) -> Non
         refuse(
             table,
             empty,
-            f"'{name}': {{n}} rows have an empty {column} ({{places}}); fill them or leave them out",
+            f"'{name}': {{rows}} an empty {column} ({{places}}); fill them or leave them out",
         )
     if CHOICES in table:
         choices(table, name, options)
@@ -50,14 +50,14 @@ def choices(table: pd.DataFrame, name: str, most: int) -> None:
     """
     number = table[CHOICES].map(len)
     few_or_many = ~number.between(2, most)
-    refuse(table, few_or_many, f"'{name}': {{n}} rows do not have 2 to {most} choices ({{places}})")
+    refuse(table, few_or_many, f"'{name}': {{rows}} 2 to {most} choices ({{places}})", verb="do not have")
     if LABEL not in table:
         return
     outside = [label not in [*LETTERS[:n]] for label, n in zip(table[LABEL], number, strict=True)]
     refuse(
         table,
         pd.Series(outside, index=table.index),
-        f"'{name}': {{n}} rows have a label that is the letter of none of their choices ({{places}})",
+        f"'{name}': {{rows}} a label that is the letter of none of their choices ({{places}})",
     )
 
 
@@ -80,7 +80,9 @@ def ids(table: pd.DataFrame, name: str) -> None:
     """Ids are unique."""
     repeated = table["id"].duplicated(keep=False)
     where = few(sorted(set(table.loc[repeated, "id"])))
-    refuse(table, repeated, f"'{name}': ids must be unique, but {{n}} rows share one: {where} ({{places}})")
+    refuse(
+        table, repeated, f"'{name}': ids must be unique, but {{rows}} one: {where} ({{places}})", verb="share"
+    )
 
 
 def splits(table: pd.DataFrame, name: str, needed: Sequence[str] = ("train", "dev", "test")) -> None:
@@ -100,8 +102,9 @@ def groups(table: pd.DataFrame, name: str) -> None:
     refuse(
         table,
         apart,
-        f"'{name}': {{n}} rows are of groups that lie in several splits: {where} ({{places}}); all rows of a "
+        f"'{name}': {{rows}} of groups that lie in several splits: {where} ({{places}}); all rows of a "
         "group must be in one split, and groups of different splits need different names",
+        verb="are",
     )
 
 
@@ -115,16 +118,14 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
         return
     if GROUP in table and len(classes) != 2:
         raise BadInput(
-            f"'{name}' has groups and {len(classes)} classes; of the options of a group there are two, wrong "
-            "and right, in the order of their names or of a verbalizer"
+            f"'{name}' has groups and {counted(len(classes), 'class')}; of the options of a group there "
+            "are two, wrong and right, in the order of their names or of a verbalizer"
         )
     if len(classes) < 2:
         raise BadInput(f"'{name}' has one class only, {classes[0]}; classification needs two")
     unknown = ~table["label"].isin(classes)
     wrong = few([f"'{label}'" for label in sorted(set(table.loc[unknown, "label"]))])
-    refuse(
-        table, unknown, f"'{name}': {{n}} rows have a label that {source} does not name: {wrong} ({{places}})"
-    )
+    refuse(table, unknown, f"'{name}': {{rows}} a label that {source} does not name: {wrong} ({{places}})")
     if CHOICES in table:
         return
     unseen = ~table["label"].isin(table.loc[table["split"] == trained, "label"])
@@ -132,7 +133,8 @@ def labels(table: pd.DataFrame, classes: list[str], name: str, source: str, trai
     refuse(
         table,
         unseen,
-        f"'{name}': {{n}} dev or test rows have a label that train never has: {wrong} ({{places}})",
+        f"'{name}': {{rows}} a label that train never has: {wrong} ({{places}})",
+        thing="dev or test row",
     )
 
 
@@ -142,7 +144,7 @@ def spellings(table: pd.DataFrame, name: str) -> None:
     refuse(
         table,
         table["label"].isin(rarer),
-        f"'{name}': {{n}} rows have a label that differs from another in {labels_of.difference(rarer)}: "
+        f"'{name}': {{rows}} a label that differs from another in {labels_of.difference(rarer)}: "
         f"{few(labels_of.pairs(rarer))} ({{places}}); spell each class in one way, or give a verbalizer that "
         "names both",
     )
@@ -151,19 +153,24 @@ def spellings(table: pd.DataFrame, name: str) -> None:
     refuse(
         table,
         lists,
-        f"'{name}': {{n}} rows hold several labels: {wrong} ({{places}}): {ONE}, or give a verbalizer that "
+        f"'{name}': {{rows}} several labels: {wrong} ({{places}}): {ONE}, or give a verbalizer that "
         "names each such class",
+        verb="hold",
     )
 
 
-def refuse(table: pd.DataFrame, bad: pd.Series, sentence: str) -> None:
-    """Raise BadInput with `sentence`, its {n} the number and its {places} the places of the bad rows.
+def refuse(
+    table: pd.DataFrame, bad: pd.Series, sentence: str, *, thing: str = "row", verb: str = "have"
+) -> None:
+    """Raise BadInput with `sentence`, its {rows} how many rows have it and its {places} the places of these.
 
-    Not by str.format, and the first {n} and last {places} alone, because a label may contain braces.
+    Not by str.format, and the first {rows} and last {places} alone, because a label may contain braces.
     """
     if bad.any():
         places = few(list(table.loc[bad, PLACE if PLACE in table else "id"]))
-        raise BadInput(places.join(sentence.replace("{n}", str(bad.sum()), 1).rsplit("{places}", 1)))
+        raise BadInput(
+            places.join(sentence.replace("{rows}", counted(bad.sum(), thing, verb), 1).rsplit("{places}", 1))
+        )
 
 
 def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: bool) -> None:
@@ -181,10 +188,10 @@ def verbalizer(table: pd.DataFrame, words: pd.DataFrame, path: str, *, absent: b
             f"{path} names no label of the data; it names {few(surplus)}, the data have {few(missing)}"
         )
     hint = f"; it names {few(surplus)}, which the data do not have" if surplus else ""
-    lacking = f"{path} lacks words for {len(missing)} labels of the data: {few(missing)} ({{places}}){hint}"
-    refuse(table, table["label"].isin(missing), lacking)
+    lacking = f"{path} lacks words for {counted(len(missing), 'label')} of the data: {few(missing)}"
+    refuse(table, table["label"].isin(missing), f"{lacking} ({{places}}){hint}")
     if surplus and not absent:
         raise BadInput(
-            f"{path} names {len(surplus)} labels that the data do not have: {few(surplus)}; remove them, "
-            "or set absent_classes: true in the data set's row"
+            f"{path} names {counted(len(surplus), 'label')} that the data do not have: {few(surplus)}; "
+            "remove them, or set absent_classes: true in the data set's row"
         )

@@ -12,7 +12,7 @@ from pandas.api.types import infer_dtype
 from tailprompt.data.contents import NOTES, PLACE, kind_of, noted
 from tailprompt.data.labels import seen, shown
 from tailprompt.data.readers import FORM, SEPARATORS, rows
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 TEXT, PAIR, CHOICES, LABEL, ID, SPLIT = "text", "pair", "choices", "label", "id", "split"
 GROUP, OPTION, ANSWERS, STARTS = "group", "option", "answers", "starts"
@@ -140,7 +140,7 @@ def offered(table: pd.DataFrame, names: str | list[str], path: Path) -> pd.Serie
     bad = ~table[names].map(are_texts)
     if bad.any():
         raise BadInput(
-            f"{path}: {bad.sum()} rows hold no list of texts in the column '{names}' "
+            f"{path}: {counted(bad.sum(), 'row', 'hold')} no list of texts in the column '{names}' "
             f"({few(list(table[PLACE][bad]))}); several columns may be named instead"
         )
     return table[names].map(list)
@@ -180,15 +180,15 @@ def strings(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.Data
             check_kinds(cells, name, path)
         if key == LABEL and (lists := cells.map(lambda cell: isinstance(cell, HOLDERS))).any():
             raise BadInput(
-                f"{path}: {lists.sum()} rows hold several labels in the column '{name}' "
+                f"{path}: {counted(lists.sum(), 'row', 'hold')} several labels in the column '{name}' "
                 f"({few(list(out[PLACE][lists]))}): {ONE}"
             )
         if odd.any():
             kinds, places = known({type(cell).__name__ for cell in cells[odd]}), few(list(out[PLACE][odd]))
             wanted = "whole number" if key == LABEL else "number"
             raise BadInput(
-                f"{path}: {odd.sum()} rows hold {kinds} in the column '{name}' ({places}), where text, "
-                f"a {wanted} or a boolean is wanted"
+                f"{path}: {counted(odd.sum(), 'row', 'hold')} {kinds} in the column '{name}' ({places}), "
+                f"where text, a {wanted} or a boolean is wanted"
             )
         out[key] = cells.map(as_text)
     return out

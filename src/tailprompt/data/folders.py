@@ -11,7 +11,7 @@ from unicodedata import category
 
 from tailprompt.data.columns import SPLITS
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 ASIDE = {"#recycle", "$recycle.bin", "lost+found", "__macosx", "system volume information"}
 ASIDE |= {"thumbnails", "thumbs", "_thumbs", "previews", "cache", "_cache"}
@@ -142,7 +142,7 @@ def readable(found: list[Path]) -> list[Path]:
     """The files themselves; raises BadInput for names that a table cannot hold or a message cannot show."""
     if bad := [printable(str(file)) for file in found if unreadable(str(file))]:
         raise BadInput(
-            f"{len(bad)} names of images have control characters, or bytes that are no UTF-8: "
+            f"{counted(len(bad), 'name')} of images with control characters, or bytes that are no UTF-8: "
             f"{few(bad, shown=3)}; rename them"
         )
     return found

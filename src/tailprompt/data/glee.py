@@ -15,7 +15,7 @@ from tailprompt.data.columns import LABEL, PAIR, SPLIT, TEXT, are_texts
 from tailprompt.data.contents import PLACE, decoded
 from tailprompt.data.readers import json_objects
 from tailprompt.data.separated import form_of, rows_of
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 
 SEED = 1234
 
@@ -101,7 +101,9 @@ def load_r52(paths: dict[str, Path], row: dict) -> pd.DataFrame:
     texts = decoded(paths["corpus"], "latin-1").rstrip("\n").split("\n")
     labels = r52_labels(paths["labels"])
     if len(texts) != len(labels):
-        raise BadInput(f"{paths['corpus']} has {len(texts)} lines but {paths['labels']} has {len(labels)}")
+        raise BadInput(
+            f"{paths['corpus']} has {counted(len(texts), 'line')} but {paths['labels']} has {len(labels)}"
+        )
     examples = [
         (text.strip(), label, place(paths["corpus"], n), split)
         for n, (text, (split, label)) in enumerate(zip(texts, labels, strict=True), 1)
@@ -125,7 +127,9 @@ def fields_of(path: Path, encoding: str, width: int) -> list[tuple[int, list[str
     lines = [(number, fields) for number, fields in rows if fields]
     ragged = [number for number, fields in lines if len(fields) != width]
     if ragged:
-        raise BadInput(f"{path}: {len(ragged)} lines do not have {width} fields (lines {few(ragged)})")
+        raise BadInput(
+            f"{path}: {counted(len(ragged), 'line', 'do not have')} {width} fields (lines {few(ragged)})"
+        )
     return lines
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from tailprompt.data.columns import ID, LETTERS, PAIR
 from tailprompt.data.contents import kind_of
 from tailprompt.data.readers import SEPARATORS
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 TEXTS = (
     "text",
@@ -81,7 +81,11 @@ def check_labels(path: Path, label: str, columns: dict[str, pd.Series]) -> None:
         "no other column of the file has values that come again either, so it has no labels to learn"
     )  # fmt: skip
     number = cells.nunique()
-    what = "one value in all rows" if number == 1 else f"{number:,} different values in {len(cells):,} rows"
+    what = (
+        "one value in all rows"
+        if number == 1
+        else f"{counted(number, 'different value')} in {counted(len(cells), 'row')}"
+    )
     raise BadInput(f"{path}: the column '{label}' has {what}, so it holds no classes; {hint}")
 
 
@@ -175,7 +179,7 @@ def check_header(path: Path, text: str, label: str, columns: dict[str, pd.Series
         len(text.split()) >= WORDY and text[-1:] in ".?!。？！",
     )
     if number or wordy:
-        why = f"'{label}' is the label of {number} others" if number else f"'{text}' is no name"
+        why = f"'{label}' is the label of {counted(number, 'other')}" if number else f"'{text}' is no name"
         raise BadInput(
             f"{path}: its first line seems to be a row, as {why}; put the names of the columns above it"
         )

@@ -15,7 +15,7 @@ import pandas as pd
 
 from tailprompt.data.folders import folders, images
 from tailprompt.data.listings import CONTENT, Listing, rooted
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 from tailprompt.files import read_json, reading
 
 
@@ -48,7 +48,7 @@ def real(paths: dict[str, Path], row: dict, root: Path | None) -> Listing:
     names = [f"ILSVRC2012_val_{number:08d}" for number in range(1, len(accepted) + 1)]
     absent = [name for name, right in zip(names, accepted, strict=True) if right and name not in files]
     if absent:
-        raise BadInput(f"'{row['name']}': {root} lacks {len(absent)} images: {few(absent)}")
+        raise BadInput(f"'{row['name']}': {root} lacks {counted(len(absent), 'image')}: {few(absent)}")
     return listing(root, {files.get(n, Path(n)): right for n, right in zip(names, accepted, strict=True)})
 
 

@@ -17,6 +17,8 @@ from unicodedata import category, normalize
 
 import pandas as pd
 
+from tailprompt.errors import counted
+
 # shown as nothing, though they are letters, marks or symbols: fillers, joiners and the Braille blank
 UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
 # letters that look like Latin ones, small or as capitals, and Arabic ones as a Persian keyboard has them
@@ -79,7 +81,7 @@ def merged(labels: pd.Series, classes: Iterable[str] = ()) -> tuple[pd.Series, l
             names |= dict.fromkeys(forms, known[0] if known else value)
     new = {old: name for old, name in names.items() if old != name and old in counts}
     told = [
-        f"{counts[old]:,} labels {shown(old, name)} are taken for {shown(name, old)}"
+        f"{counted(counts[old], 'label')} {shown(old, name)} taken for {shown(name, old)}"
         for old, name in new.items()
     ]
     return (labels.map(lambda label: new.get(label, label)) if new else labels), told

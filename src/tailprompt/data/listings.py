@@ -21,7 +21,7 @@ from tailprompt.data.contents import PLACE, decoded, lines_in
 from tailprompt.data.folders import check_same, check_splits, folders, images, skipped
 from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 from tailprompt.files import reading
 
 CONTENT = "content"  # bytes, a path or pixels
@@ -106,8 +106,8 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
         odd = listed[~number]
         wrong = few([f"{label} ({place})" for label, place in zip(odd["label"], odd[PLACE], strict=True)])
         raise BadInput(
-            f"'{row['name']}': {len(odd)} labels are no whole numbers, as others are: {wrong}; a list has "
-            "class ids from 0, or names that are no numbers"
+            f"'{row['name']}': {counted(len(odd), 'label', 'are')} no whole number, as others are: "
+            f"{wrong}; a list has class ids from 0, or names that are no numbers"
         )
     labels = listed["label"].astype(int)
     classes = row.get("classes") or labels.max() + 1
@@ -115,8 +115,8 @@ def image_lists(paths: dict[str, Path], row: dict, root: Path | None) -> Listing
         label = f"label {labels.max()} ({listed[PLACE][labels.idxmax()]})"
         said = f"classes: {classes} in its row" if "classes" in row else label
         raise BadInput(
-            f"'{row['name']}': {said} is more than its {len(listed)} images can have; class ids go from 0 to "
-            "the number of classes less 1"
+            f"'{row['name']}': {said} is more than its {counted(len(listed), 'image')} can have; class ids "
+            "go from 0 to the number of classes less 1"
         )
     return called(listed.assign(label=labels.astype(str)), [str(number) for number in range(classes)])
 
@@ -139,7 +139,7 @@ def strays(listed: pd.DataFrame) -> list[str]:
     if not 0 < stray.sum() <= len(listed) / 10 or not usual.is_unique:
         return []
     shown = few([f"{row.id} ({row.label})" for row in listed[stray].itertuples()], shown=3)
-    return [f"{stray.sum()} images have a label that others in their folder have not: {shown}"]
+    return [f"{counted(stray.sum(), 'image', 'have')} a label that others in their folder have not: {shown}"]
 
 
 def list_lines(path: Path) -> pd.DataFrame:
@@ -151,7 +151,11 @@ def list_lines(path: Path) -> pd.DataFrame:
     fields = [(*divided(line), f"{path.name}:{n}") for n, line in lines]
     short = [field[-1] for field in fields if len(field) != 3]
     if short or not fields:
-        what = f"{len(short)} lines hold no path and label ({few(short)})" if short else "it has no lines"
+        what = (
+            f"{counted(len(short), 'line', 'hold')} no path and label ({few(short)})"
+            if short
+            else "it has no lines"
+        )
         raise BadInput(f"{path}: {what}; a line is relative/path and a label, with a blank between")
     return pd.DataFrame(fields, columns=["id", "label", PLACE])
 
@@ -189,8 +193,8 @@ def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:
     found = {below.name for parent in parents for below in folders(parent)}
     if empty := sorted(found - set(table["label"])):
         raise BadInput(
-            f"{len(empty)} folders of classes have no image: {few(empty)}; fill or remove them, images end "
-            f"in {known(ENDINGS)}"
+            f"{counted(len(empty), 'folder of a class', 'have')} no image: {few(empty)}; fill or remove "
+            f"them, images end in {known(ENDINGS)}"
         )
     return table
 

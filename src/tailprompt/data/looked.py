@@ -53,8 +53,7 @@ CHINESE = 0.3  # share of Han characters among the letters of a Chinese text, wh
 SAMPLE = 1000  # texts that the language is guessed from
 FUNCTION = {*"the of and to a in is it for on that with this i you was are be not".split()}
 ENGLISH = 0.05  # share of FUNCTION among the words of an English text; prose has a third, titles a tenth
-LENGTHS = (32, 48, 64, 96, 128)  # tokens
-COVERED = 0.9  # share of the texts that are to be read whole, if the largest length allows
+SAMPLED = 500  # texts whose lengths are looked at
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Looked:
     rows: int
     classes: int
     alone: int  # classes with a single row
-    length: int  # tokens that most texts have, at most 128
+    texts: tuple[str, ...]  # some, at most SAMPLED
     said: tuple[str, ...]
     splits: dict[str, list[int]]
 
@@ -114,7 +113,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         len(loaded),
         len(classes),
         int((counts == 1).sum()),
-        tokens(have[of_text], language),
+        sample([have[columns[key]] for key in ("text", PAIR) if key in columns]),
         (
             f"text: column '{columns['text']}' ({why_text}); --text COLUMN names another",
             *([f"second text: column '{columns[PAIR]}'"] if PAIR in columns else []),
@@ -151,11 +150,10 @@ def guessed(texts: pd.Series) -> tuple[str, str]:
     return "en", f"{why}; the backbones that ship know English and Chinese alone"
 
 
-def tokens(texts: pd.Series, language: str) -> int:
-    """The first of LENGTHS that most texts fit in: a token is a Chinese character, or 3/4 of a word."""
-    size = texts.str.len() if language == "zh" else texts.str.split().str.len() * 4 / 3
-    wanted = float(np.quantile(size, COVERED)) + 12  # of the template and special tokens
-    return next((length for length in LENGTHS if length >= wanted), LENGTHS[-1])
+def sample(parts: list[pd.Series]) -> tuple[str, ...]:
+    """Some texts, each with its second text after it."""
+    some = parts[0].sample(min(SAMPLED, len(parts[0])), random_state=0).index
+    return tuple(" ".join(cells) for cells in zip(*(part.loc[some] for part in parts), strict=True))
 
 
 def folder(path: Path) -> Looked:
@@ -167,7 +165,7 @@ def folder(path: Path) -> Looked:
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
         )
     said = [
-        f"images: a folder for each of {len(counts):,} classes",
+        f"images: a folder for each of {counted(len(counts), 'class')}",
         f"{counted(counts.sum(), 'image')}; the largest class has {counts.max():,}, "
         f"the smallest {counts.min():,}",
         "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
@@ -178,7 +176,7 @@ def folder(path: Path) -> Looked:
     table = listing.table.assign(split="train" if splits is None else splits.map(split_word).map(SPLITS))
     each = {split: part["label"].value_counts() for split, part in table.groupby("split")}
     parts = divided({split: [int(own.get(name, 0)) for name in counts.index] for split, own in each.items()})
-    return Looked(path, "image", {}, int(counts.sum()), len(counts), alone, 0, tuple(said), parts)
+    return Looked(path, "image", {}, int(counts.sum()), len(counts), alone, (), tuple(said), parts)
 
 
 def divided(counts: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -21,7 +21,7 @@ from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.preflight import places
 from tailprompt.data.readers import rows
 from tailprompt.data.sentences import joined_words, split_words
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 from tailprompt.machine.cpus import CPUS
 
 Columns = dict[str, str | list[str]]  # text, pair, choices or path -> the column, or several, with it
@@ -150,7 +150,10 @@ def without_odd(table: pd.DataFrame, names: list[str], fits: Callable, empty, pa
         if good.any() and not good.all():
             kinds = known({type(cell).__name__ for cell in table[name][~good]})
             where = few(list(table[PLACE][~good]))
-            print(f"{path}: {(~good).sum()} rows hold {kinds} in '{name}' ({where})", file=sys.stderr)
+            print(
+                f"{path}: {counted((~good).sum(), 'row', 'hold')} {kinds} in '{name}' ({where})",
+                file=sys.stderr,
+            )
             cells = [cell if fit else empty for cell, fit in zip(table[name], good, strict=True)]
             table = table.assign(**{name: pd.Series(cells, index=table.index, dtype=object)})
     return table
@@ -179,7 +182,10 @@ def answerable(texts: pd.DataFrame, path: Path, most: int) -> pd.DataFrame:
     for what, without in lacking.items():
         if without.any():
             where = few(list(texts[PLACE][without]))
-            print(f"{path}: {without.sum()} rows have {what} and are not answered ({where})", file=sys.stderr)
+            print(
+                f"{path}: {counted(without.sum(), 'row', 'have')} {what}, so there is no answer ({where})",
+                file=sys.stderr,
+            )
     return texts[~bad]
 
 
@@ -192,10 +198,13 @@ def sentences_of(table: pd.DataFrame, columns: Columns, path: Path) -> pd.DataFr
     is_list = given.map(are_texts)
     odd = is_list & given.map(lambda words: are_texts(words) and 0 < sum(map(invisible, words)) < len(words))
     if odd.all():
-        checks.refuse(table, odd, f"'{path}': {{n}} rows have an empty word ({{places}}); leave it out")
+        checks.refuse(table, odd, f"'{path}': {{rows}} an empty word ({{places}}); leave it out")
     if odd.any():
         where = few(list(table[PLACE][odd]))
-        print(f"{path}: {odd.sum()} rows have an empty word ({where}); leave it out", file=sys.stderr)
+        print(
+            f"{path}: {counted(odd.sum(), 'row', 'have')} an empty word ({where}); leave it out",
+            file=sys.stderr,
+        )
     given, is_list = given.mask(odd, ""), is_list & ~odd
     plain = table.assign(**{columns["text"]: given.where(~is_list, given[is_list].map(" ".join))})
     texts = cells(plain if columns["text"] in table else table, columns, path)
@@ -234,7 +243,7 @@ def decoded(images: pd.DataFrame, how: dict, file: Path, out: Path) -> Iterator[
         done = filled(pixels, list(images["file"]), how, CPUS, "decode")
         named_so = images.assign(id=places(images))
         absent = list(named_so["id"][[found is None for found in done]])
-        wrong = [f"{len(absent)} files are absent: {few(absent, shown=3)}"] if absent else []
+        wrong = [f"{counted(len(absent), 'file', 'are')} absent: {few(absent, shown=3)}"] if absent else []
         good = np.array([isinstance(found, tuple) for found in done])
         if (wrong := wrong + damaged(named_so, done)) and not good.any():
             raise BadInput(f"{file}: {'; '.join(wrong)}")

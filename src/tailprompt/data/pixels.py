@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.data import folders, pictures
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 from tailprompt.files import room
 from tailprompt.machine.progress import shown
 
@@ -64,4 +64,4 @@ def damaged(table: pd.DataFrame, done: list) -> list[str]:
         for name, error in zip(map(folders.printable, table["id"]), done, strict=True)
         if isinstance(error, Exception)
     ]
-    return [f"{len(bad)} images cannot be decoded: {few(bad, shown=3)}"] if bad else []
+    return [f"{counted(len(bad), 'image')} cannot be decoded: {few(bad, shown=3)}"] if bad else []

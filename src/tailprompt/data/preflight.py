@@ -12,7 +12,7 @@ from tailprompt.data.contents import PLACE
 from tailprompt.data.folders import printable
 from tailprompt.data.labels import difference, pairs, respelled, several
 from tailprompt.data.listings import CONTENT, Listing
-from tailprompt.errors import few
+from tailprompt.errors import counted, few
 
 
 def faults(listing: Listing, row: dict) -> list[str]:
@@ -22,13 +22,15 @@ def faults(listing: Listing, row: dict) -> list[str]:
     rooted = table["id"].str.startswith("/")
     again = table.duplicated("id", keep="first")
     kinds = [
-        (~is_file & ~rooted, "{n} files are absent: {ids}"),
-        (rooted, "{n} paths begin with /, but are read below the root: {ids}"),
-        (again & ~between(table), "{n} images are listed twice: {ids}"),
-        (again & between(table), "{n} images are in two splits: {ids}"),
+        (~is_file & ~rooted, "file", "are", "absent"),
+        (rooted, "path", "begin", "with /, where paths are read below the root"),
+        (again & ~between(table), "image", "are", "listed twice"),
+        (again & between(table), "image", "are", "in two splits"),
     ]
     found = [
-        text.format(n=bad.sum(), ids=few(places(table[bad]), shown=3)) for bad, text in kinds if bad.any()
+        f"{counted(bad.sum(), thing, verb)} {how}: {few(places(table[bad]), shown=3)}"
+        for bad, thing, verb, how in kinds
+        if bad.any()
     ]
     return found + misfits(listing, row)
 
@@ -47,22 +49,30 @@ def misfits(listing: Listing, row: dict) -> list[str]:
     outside = table[~table["label"].isin(classes)]
     if len(outside):
         span = f"{classes[0]} to {classes[-1]}"
-        found.append(f"{len(outside)} labels are out of range, {span}: {few(labelled(outside), shown=3)}")
+        found.append(
+            f"{counted(len(outside), 'label', 'are')} out of range, {span}: {few(labelled(outside), shown=3)}"
+        )
     if rarer := respelled(table["label"]):
         found.append(
-            f"{len(rarer)} classes differ from another in {difference(rarer)}: {few(pairs(rarer))}; "
-            "spell each class in one way"
+            f"{counted(len(rarer), 'class', 'differ')} from another in {difference(rarer)}: "
+            f"{few(pairs(rarer))}; spell each class in one way"
         )
     if (lists := several(table["label"])).any() and not listing.classes:
-        found.append(f"{lists.sum()} rows hold several labels: {few(labelled(table[lists]), shown=3)}: {ONE}")
+        found.append(
+            f"{counted(lists.sum(), 'row', 'hold')} several labels: "
+            f"{few(labelled(table[lists]), shown=3)}: {ONE}"
+        )
     trained = set(table.loc[table["split"] == "train", "label"] if "split" in table else table["label"])
     empty = [name for name in classes if name not in trained]
     if empty and "trained_on" not in row:
         hint = "; its labels begin at 1, and class ids go from 0" if empty == ["0"] else ""
-        found.append(f"{len(empty)} classes have no training image: {few(empty)}{hint}")
+        found.append(f"{counted(len(empty), 'class', 'have')} no training image: {few(empty)}{hint}")
     number = table["label"].nunique() if "trained_on" in row else len(classes)
     if row.get("classes", number) != number:
-        found.append(f"there are {number} classes where its row says classes: {row['classes']}")
+        found.append(
+            f"there {'is' if number == 1 else 'are'} {counted(number, 'class')} where its row says "
+            f"classes: {row['classes']}"
+        )
     return found
 
 

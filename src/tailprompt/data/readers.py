@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tailprompt.data.contents import PLACE, WrongEncoding, decoded, kind_of, lines_in, opened, plain
 from tailprompt.data.separated import found, named_once, read_separated, refuse
-from tailprompt.errors import BadInput, few, known, named
+from tailprompt.errors import BadInput, counted, few, known, named
 from tailprompt.files import json_object, reading
 
 FORM = ("header", "quotes", "separator", "escape")  # what a row may say of CSV and TSV files
@@ -83,9 +83,9 @@ def objects_in(
         values = [(number, parsed(line, path, number, several)) for number, line in lines]
     fits = [isinstance(value, dict) and keys <= set(value) for _, value in values]
     if not all(fits):
-        what = f"JSON objects with {known(keys)}" if keys else "JSON objects"
+        what = f"a JSON object with {known(keys)}" if keys else "a JSON object"
         other = [number for (number, _), fit in zip(values, fits, strict=True) if not fit]
-        sentence = f"{path}: {len(other)} lines are not {what} (lines {few(other)})"
+        sentence = f"{path}: {counted(len(other), 'line', 'are')} not {what} (lines {few(other)})"
         refuse(sentence, wrong if any(fits) else None)
     return [(number, value if fit else {}) for (number, value), fit in zip(values, fits, strict=True)]
 

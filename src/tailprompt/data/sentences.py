@@ -22,7 +22,7 @@ from tailprompt.data.columns import ID, SPLIT
 from tailprompt.data.contents import PLACE, decoded, kind_of, lines_in
 from tailprompt.data.labels import invisible
 from tailprompt.data.readers import json_objects
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 WORDS, TAGS, ENTITIES, TEXT, PREDICATE, PAIR = "words", "tags", "entities", "text", "predicate", "pair"
 TAG = re.compile(r"O|[BIESLU]-.+")
@@ -51,7 +51,7 @@ def load_tags(paths: dict[str, Path], row: dict) -> pd.DataFrame:
         if not found:
             raise BadInput(f"{path} has no sentences")
         if len(found) == 1 and (len(found[0][WORDS]) > ALONE or name == "all"):
-            words = f"{len(found[0][WORDS]):,} words"
+            words = counted(len(found[0][WORDS]), "word")
             raise BadInput(f"{path} has one sentence of {words}; in columns an empty line ends each sentence")
         part = pd.DataFrame(found)
         parts.append(part if name == "all" else part.assign(split=name))
@@ -73,7 +73,9 @@ def lines(path: Path, encoding: str, columns: dict) -> list[dict]:
     every = [line for group in groups for line in group]
     width = len(every[0][1]) if every else 2
     if width < max(2, word, tag):
-        raise BadInput(f"{path}: line {every[0][0]} has {width} columns; {max(2, word, tag)} are needed")
+        raise BadInput(
+            f"{path}: line {every[0][0]} has {counted(width, 'column')}; {max(2, word, tag)} are needed"
+        )
     refuse(path, [n for n, fields in every if len(fields) != width], f"have not {width} columns as the first")
     refuse(path, [n for n, fields in every if any(map(invisible, fields))], "have an empty column")
     refuse(path, [n for n, fields in every if not TAG.fullmatch(fields[tag - 1])], f"end in no tag ({KINDS})")
@@ -124,16 +126,16 @@ def sentence(value: dict, columns: dict, place: str) -> dict:
     read = partial(listed, marked, words, place=place)
     if tags is not None and offsets is None:
         if not isinstance(tags, list) or len(tags) != len(words):
-            raise BadInput(f"{place} has {len(words)} words and not as many tags")
+            raise BadInput(f"{place} has {counted(len(words), 'word')} and not as many tags")
         if wrong := [tag for tag in tags if not (isinstance(tag, str) and TAG.fullmatch(tag))]:
             raise BadInput(f"{place} has tags that are none, {few(wrong)}; known: {KINDS}")
         found = entities(tags)
-        if marked is not None and found not in counted(read, words, text):
+        if marked is not None and found not in read_both(read, words, text):
             raise BadInput(
                 f"{place} has tags and entities that differ; both must mark the same, or leave one"
             )
     elif offsets is None:
-        found, *other = counted(read, words, None if columns.get(WORDS) and not columns.get(TEXT) else text)
+        found, *other = read_both(read, words, None if columns.get(WORDS) and not columns.get(TEXT) else text)
         if other:
             raise BadInput(
                 f"{place} has entities that may count words or characters of its text; say in the row of the "
@@ -154,7 +156,7 @@ def text_under(value: dict, name: str, key: str, place: str) -> str:
     return str(found)
 
 
-def counted(read: Callable[..., list[Entity]], words: list[str], text) -> list[list[Entity]]:
+def read_both(read: Callable[..., list[Entity]], words: list[str], text) -> list[list[Entity]]:
     """The entities that `read` finds where it counts words, and where it counts characters of the text.
 
     Each that fits, once. Raises BadInput where none does.
@@ -286,4 +288,4 @@ def fits(words: list[str], tags: list[str]) -> bool:
 def refuse(path: Path, wrong: list[int], what: str, hint: str = "") -> None:
     """Raise BadInput where there are wrong lines."""
     if wrong:
-        raise BadInput(f"{path}: {len(wrong)} lines {what} (lines {few(wrong)}){hint}")
+        raise BadInput(f"{path}: {counted(len(wrong), 'line', what)} (lines {few(wrong)}){hint}")

@@ -43,9 +43,9 @@ def lexicon(row: dict) -> Annotator:
     if not len(table):
         raise BadInput(f"{path} has no rows; it needs a word and its valence in each")
     wrong = ~table["valence"].str.fullmatch(r"-?[0-4](\.\d+)?") | (table["word"].str.strip() == "")
-    refuse(table, wrong, f"{path}: {{n}} rows are not a word and a valence in -4..4 ({{places}})")
+    refuse(table, wrong, f"{path}: {{rows}} not a word and a valence in -4..4 ({{places}})", verb="are")
     again = table["word"].duplicated()
-    refuse(table, again, f"{path}: {{n}} rows have a word that stands before ({{places}}); keep one of each")
+    refuse(table, again, f"{path}: {{rows}} a word that stands before ({{places}}); keep one of each")
     valence = dict(zip(table["word"], table["valence"].astype(float), strict=True))
     longest_first = "|".join(map(re.escape, sorted(valence, key=len, reverse=True)))
     found = re.compile(f"([{NEGATION}]?)({longest_first})")

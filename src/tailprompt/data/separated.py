@@ -18,7 +18,7 @@ import pandas as pd
 
 from tailprompt.data.contents import PLACE, decoded, noted
 from tailprompt.data.labels import seen
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, counted, few, known
 
 MARKS = ",;\t|"
 SAMPLE = 100  # lines by which a separator is found
@@ -111,14 +111,15 @@ def check_rows(
     """Refuse rows of another length than the header, and rows that are the header."""
     if ragged:
         refuse(
-            f"{path}: {len(ragged)} rows do not have the header's {len(header)} fields "
+            f"{path}: {counted(len(ragged), 'row', 'do not have')} the header's "
+            f"{counted(len(header), 'field')} "
             f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end",
             wrong,
         )
     if again:
         refuse(
-            f"{path}: {len(again)} rows are the header itself (lines {few(again)}), as where files were "
-            "joined; leave these lines out",
+            f"{path}: {counted(len(again), 'row', 'are')} the header itself (lines {few(again)}), as where "
+            "files were joined; leave these lines out",
             wrong,
         )
 
@@ -180,12 +181,12 @@ def rows_of(
 def doubts(path: Path, lost: list[int], joined: list[int]) -> list[str]:
     """Sentences on quotes that may be of the texts."""
     kinds = {
-        "begin a field with a quote that does not end it, and lose it": lost,
+        "begin a field with a quote that does not end it, which is lost": lost,
         "are of several lines in quotes, each of which could be a row": joined,
     }
     return [
-        f"{path.name}: {len(rows)} rows {what} (lines {few(rows)}); where all quotes of a data set are of "
-        "its texts, state quotes: false in its row"
+        f"{path.name}: {counted(len(rows), 'row', what)} (lines {few(rows)}); where all quotes of a data "
+        "set are of its texts, state quotes: false in its row"
         for what, rows in kinds.items()
         if rows
     ]

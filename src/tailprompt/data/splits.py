@@ -64,7 +64,7 @@ def together(table: pd.DataFrame, name: str, *, by: str, shares: dict[str, float
     order = ranked(pd.DataFrame({"id": sizes.index.astype(str), "rows": sizes.to_numpy()}), seed)
     if len(order) <= len(shares):
         raise BadInput(
-            f"'{name}': train has {len(order)} groups of rows that stay together, too few to make "
+            f"'{name}': train has {counted(len(order), 'group')} of rows that stay together, too few to make "
             f"{' and '.join(shares)} of them; give a file for each split"
         )
     table, at, parts = table.copy(), 0, {}
@@ -137,8 +137,8 @@ def proportional(counts: list[int], total: int, split: str) -> list[int]:
     if not sum(least) <= total <= sum(counts):
         present = sum(1 for n in counts if n)
         raise BadInput(
-            f"{split}={total} is not possible: {present} classes with {FLOOR} rows each or all there are "
-            f"need {sum(least)}, and there are {sum(counts)}"
+            f"{split}={total} is not possible: {counted(present, 'class')} with {FLOOR} rows each or all "
+            f"there are need {sum(least)}, and there are {sum(counts)}"
         )
     spare = [n - floor for n, floor in zip(counts, least, strict=True)]
     left = total - sum(least)
@@ -158,7 +158,7 @@ def floors(counts: list[int]) -> list[int]:
 def even(counts: list[int], total: int) -> list[int]:
     """`total` rows, or all there are, one of each class in turn; a class without rows left is skipped."""
     if total < (present := sum(n > 0 for n in counts)):
-        raise BadInput(f"total={total} is less than the {present} classes; each needs a row")
+        raise BadInput(f"total={total} is less than the {counted(present, 'class')}; each needs a row")
     kept = [0] * len(counts)
     for _ in range(min(total, sum(counts))):
         c = min((c for c, n in enumerate(counts) if kept[c] < n), key=lambda c: kept[c])
@@ -170,8 +170,8 @@ def exponential(counts: list[int], ratio: float) -> list[int]:
     """n_max * ratio^(-rank / (classes - 1)), at least 1; n_max is the largest that all classes allow."""
     if ratio > max(counts):
         raise BadInput(
-            f"imbalance={ratio} is not possible: the largest class has {max(counts)} training rows, and the "
-            "smallest keeps one"
+            f"imbalance={ratio} is not possible: the largest class has "
+            f"{counted(max(counts), 'training row')}, and the smallest keeps one"
         )
     present = sorted((c for c, n in enumerate(counts) if n), key=lambda c: -counts[c])
     shares = [ratio ** (-rank / max(1, len(present) - 1)) for rank in range(len(present))]
@@ -197,8 +197,9 @@ def ldam(table: pd.DataFrame, ratio: float, classes: int, seed: int) -> pd.DataF
         kept.append(rows[: int(train.sum() / classes * (1 / ratio) ** (c / (classes - 1)))])
     if empty := sum(1 for rows in kept[1:] if not len(rows)):
         raise BadInput(
-            f"imbalance={ratio:g} leaves {empty} classes without a training row; as drawn by LDAM's code it "
-            f"goes up to the mean of the classes, {int(train.sum() / classes)} rows"
+            f"imbalance={ratio:g} leaves {counted(empty, 'class')} without a training row; as drawn by "
+            "LDAM's code it "
+            f"goes up to the mean of the classes, {counted(int(train.sum() / classes), 'row')}"
         )
     return table[table.index.isin(np.concatenate(kept))]
 

@@ -133,11 +133,11 @@ def check(table: pd.DataFrame, row: dict) -> None:
     refuse(
         table,
         pd.Series(misplaced, index=table.index),
-        f"'{name}': {{n}} rows have an answer that is not in the passage at its answer_start ({{places}})",
+        f"'{name}': {{rows}} an answer that is not in the passage at its answer_start ({{places}})",
     )
     if not row.get("unanswerable", False):
         refuse(
             table,
             table[LABEL] == CLASSES[1],
-            f"'{name}': {{n}} rows have no answer ({{places}}); set unanswerable: true in the data set's row",
+            f"'{name}': {{rows}} no answer ({{places}}); set unanswerable: true in the data set's row",
         )

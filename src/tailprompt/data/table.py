@@ -205,7 +205,7 @@ def divided(table: pd.DataFrame, row: dict) -> pd.DataFrame:
     checks.refuse(
         table,
         unknown,
-        f"'{row['name']}': {{n}} rows have the split {wrong} ({{places}}); known: {known(SPLITS)}",
+        f"'{row['name']}': {{rows}} the split {wrong} ({{places}}); known: {known(SPLITS)}",
     )
     table = table.assign(split=found.map(SPLITS))
     if row.get("shares") == {} or "trained_on" in row:

@@ -55,7 +55,8 @@ def types_of(table: pd.DataFrame, row: dict, learned: Sequence[str] = ()) -> lis
         checks.refuse(
             table,
             there,
-            f"'{name}': {{n}} dev or test sentences have a type that train never has: {wrong} ({{places}})",
+            f"'{name}': {{rows}} a type that train never has: {wrong} ({{places}})",
+            thing="dev or test sentence",
         )
     own = set(every) - set(learned)
     return [*learned, *sorted(own, key=lambda kind: (-found[kind], -every[kind], kind))]

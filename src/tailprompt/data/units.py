@@ -23,7 +23,7 @@ import pandas as pd
 from tailprompt.data.columns import ID, LABEL, SPLIT
 from tailprompt.data.corpus import is_held_out, kept
 from tailprompt.data.quotas import quotas, shares_of
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import BadInput, counted, named
 
 BLOCK = 1000  # documents
 LONGEST = 5_000_000  # characters of a document, as released
@@ -113,7 +113,8 @@ def collected(
     ]
     if empty := sorted(found.keys() - {each[SPLIT] for each in rows}):
         raise BadInput(
-            f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; {number} documents "
+            f"'{row['name']}': {paths['all']} gives no {' or '.join(empty)} example; "
+            f"{counted(number, 'document')} "
             f"of {LONGEST:,} characters at most have {units} or more texts of {least} or more characters; "
             "name a larger corpus, in which an empty line ends each document"
         )

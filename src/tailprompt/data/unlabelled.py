@@ -132,7 +132,7 @@ def annotated(path: Path, row: dict) -> pd.DataFrame:
     """
     table = read_parquet(path, SPLIT, ID, TEXT, "probabilities")
     wrong = ~table["probabilities"].map(are_probabilities).astype(bool)
-    refuse(table, wrong, f"{path}: {{n}} rows do not hold {len(CLASSES)} probabilities ({{places}})")
+    refuse(table, wrong, f"{path}: {{rows}} {len(CLASSES)} probabilities ({{places}})", verb="do not hold")
     labels = table.pop("probabilities").map(accepted)
     if not labels.notna().any():
         raise BadInput(

@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import BadInput, counted, named
 from tailprompt.inputs.layouts import LAYOUTS, Layout, bare, option_slot, spoken
 from tailprompt.inputs.templates import has_choices, letters_of, with_pair
 from tailprompt.inputs.texts import Examples
@@ -92,8 +92,8 @@ def options_of(table: pd.DataFrame, words: dict[str, str]) -> list[list[str]]:
     for name, label, given in zip(table["id"], table["label"], options, strict=True):
         if not label < len(given) <= len(words):
             raise BadInput(
-                f"{name} has {len(given)} options and the right one is number {label + 1}; there must be "
-                f"from {label + 1} to {len(words)}, the classes"
+                f"{name} has {counted(len(given), 'option')} and the right one is number {label + 1}; "
+                f"there must be from {label + 1} to {len(words)}, the classes"
             )
     return options
 

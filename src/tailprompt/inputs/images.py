@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import BadInput, counted, named
 from tailprompt.files import reading
 from tailprompt.inputs.augment import (
     center_crop,
@@ -176,7 +176,9 @@ def image_examples(
             raise BadInput(f"{pixels}: holds {file.dtype} {file.shape}, not uint8 (images, side, side, 3)")
     rows = table["image"].to_numpy(np.int64)
     if len(rows) and not 0 <= rows.min() <= rows.max() < len(file):
-        raise BadInput(f"{pixels} has {len(file)} images, but row {rows.max()} is asked for; make it again")
+        raise BadInput(
+            f"{pixels} has {counted(len(file), 'image')}, but row {rows.max()} is asked for; make it again"
+        )
     check_views(views, test_zoom, size)
     change = named(AUGMENTATIONS, augment, "augment")
     in_training = partial(training_views, change=change, crop_scale=crop_scale, flip=flip)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 from tailprompt.inputs.encode import encode
 from tailprompt.inputs.texts import Examples
 
@@ -37,7 +37,7 @@ def encode_options(
     counts = np.array([len(given) for given in table["choices"]], np.int64)
     if (more := counts > most).any():
         name = table["id"][more].iloc[0]
-        raise BadInput(f"{name} has {counts[more][0]} options; the classes are {most}")
+        raise BadInput(f"{name} has {counted(counts[more][0], 'option')}; the classes are {most}")
     asked = table["pair"] + " " if "pair" in table else pd.Series("", index=table.index)
     rows = [
         (f"{before}{options[place if place < len(options) else 0]}")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 from tailprompt.inputs.encode import build, pack, room
 from tailprompt.inputs.layouts import Layout, plain
 from tailprompt.inputs.texts import Examples
@@ -118,7 +118,8 @@ def check_room(table: pd.DataFrame, left: Int[np.ndarray, " rows"], stride: int,
     long = left <= stride
     if long.any():
         raise BadInput(
-            f"{long.sum()} questions leave their passage no more tokens of max_length {max_length} than the "
+            f"{counted(long.sum(), 'question', 'leave')} the passage no more tokens of max_length "
+            f"{max_length} than the "
             f"{stride} that two windows share ({few(list(table['id'][long]))}); shorten them, raise "
             "max_length, or lower stride"
         )

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 
 # help texts of the stages that take a GPU
 DEVICE = "where to compute; auto takes a GPU if one is visible (default: auto)"
@@ -94,7 +94,10 @@ def free(device: str, *, slots: int = 1, wanted: float = 1, pause: float = 2.0) 
         yield "cuda" if gpus else "cpu"
         return
     if len(gpus) < wanted < inf:
-        print(f"{wanted} GPUs are wanted, {len(gpus)} visible; all of those are taken", file=sys.stderr)
+        print(
+            f"{counted(wanted, 'GPU', 'are')} wanted, {len(gpus)} visible; all of those are taken",
+            file=sys.stderr,
+        )
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     taken = wait(gpus, slots, wanted, pause)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(taken)
@@ -113,9 +116,9 @@ def wait(gpus: list[str], slots: int, wanted: float, pause: float) -> dict[str, 
     while not (taken := whole(gpus, slots, wanted) if wanted > 1 else one(gpus, slots)):
         if not said:
             print(
-                f"all {len(gpus)} GPU(s) x {slots} slot(s) are taken; waiting"
+                f"all slots are taken ({counted(len(gpus), 'GPU')}, {counted(slots, 'slot')} each); waiting"
                 if wanted == 1
-                else f"fewer than {min(wanted, len(gpus))} of {len(gpus)} GPU(s) are free; waiting",
+                else f"fewer than {min(wanted, len(gpus))} of {counted(len(gpus), 'GPU')} free; waiting",
                 file=sys.stderr,
                 flush=True,
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 from tailprompt.model.folder import check_complete
 
 if TYPE_CHECKING:
@@ -74,14 +74,15 @@ def perhaps_headless(
     speaks = not (head and head <= {*absent} and all(name.startswith(heads) for name in absent))
     if absent and speaks:
         raise BadInput(
-            f"backbone {where}: its weights lack {len(absent)} tensors of a {type(model).__name__}, or have "
+            f"backbone {where}: its weights lack {counted(len(absent), 'tensor')} of a "
+            f"{type(model).__name__}, or have "
             f"them in another shape: {few(absent, shown=3)}; take a whole checkpoint"
         )
     surplus = sorted(name for name in report["unexpected_keys"] if "encoder." in name)
     if surplus:
         raise BadInput(
-            f"backbone {where}: its weights hold {len(surplus)} tensors of layers that config.json does not "
-            f"state: {few(surplus, shown=3)}; correct config.json"
+            f"backbone {where}: its weights hold {counted(len(surplus), 'tensor')} of layers that "
+            f"config.json does not state: {few(surplus, shown=3)}; correct config.json"
         )
     return model, speaks
 
@@ -114,7 +115,7 @@ def check_outputs(row: dict, found: int, where: str) -> None:
     """
     if row.get("outputs", found) != found:
         raise BadInput(
-            f"backbone {where} has a classifier of {found} classes, and its row says outputs: "
+            f"backbone {where} has a classifier of {counted(found, 'class')}, and its row says outputs: "
             f"{row['outputs']}; it is another checkpoint"
         )
 

@@ -48,7 +48,7 @@ def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int |
         have = sum(free[gpu] for gpu in gpus) + host["cpu"]
         raise BadInput(
             f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; {len(gpus)} "
-            f"GPU(s) have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
+            f"GPUs have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
             "set cards in its row to more, if there are more, or take a smaller backbone"
         )
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from statistics import median
 
 import pandas as pd
 
 from tailprompt.errors import counted
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import blocks
-from tailprompt.plan.forecast import finished_of, limited
+from tailprompt.plan.forecast import finished_of, limited, seconds_left, unmeasured
 from tailprompt.plan.hours import START, by_rule, on_cpu
 from tailprompt.plan.points import Point, parse
 
@@ -28,7 +26,7 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     each = ", ".join(f"{name} {minutes(spent)}" for name, spent in by_method.items())
     of = f" of {len(done) + len(seconds)}, the others are done," if done else ","
     return [
-        f"{counted(len(seconds), 'run')}{of} about {minutes(sum(seconds.values()))} minutes {by}",
+        f"{counted(len(seconds), 'run')}{of} {about(sum(seconds.values()))} {by}",
         f"minutes by method: {each}",
         *limited(scale),
     ]
@@ -37,39 +35,32 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
 def left(scale: dict, root: Path = Path(".")) -> str:
     """How long the rest takes, in a clause."""
     seconds, _, by = estimated(scale, root)
-    return f"about {minutes(sum(seconds.values()))} minutes left {by}" if seconds else "all runs are done"
+    return f"{about(sum(seconds.values()))} left {by}" if seconds else "all runs are done"
 
 
 def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point], str]:
-    """The seconds of each run that is left, when as many run at once as will; those done; where it is from.
-
-    What finished runs took beside what the rule says of them corrects it for the others.
-    """
+    """The seconds of each run left, when as many run at once as will; those done; where this is from."""
     points, cpu = blocks.all_points(scale), on_cpu(scale)
     done = finished_of(scale, points, root)
     rest = [point for point in points if point not in done]
-    by_cell = cache(lambda point: by_rule(scale, point, root, cpu=cpu))  # all seeds take as long
-    rule = {point: by_cell(replace(point, seed=0)) for point in points}
-    long = [point for point in done if rule[point] > 2 * START]  # short ones tell nothing of those
-    pace = sum(done[point] for point in long) / sum(rule[point] for point in long) if long else 1.0
-    alike: dict[tuple, list[float]] = {}
-    for point, seconds in done.items():
-        alike.setdefault((point.dataset, point.method), []).append(seconds)
     at_once = CPUS if cpu else 1
-    seconds = {
-        point: (median(alike.get((point.dataset, point.method), [pace * rule[point]]))) / at_once
-        for point in rest
-    }
-    where = "CPU" if cpu else "GPU"
-    if done:
-        took = "took" if long else "took and, for longer ones, a rule of thumb"
-        return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} {took}"
-    guess = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
-    return seconds, [*done], f"on the {where} by a rule of thumb ({guess})"
+    left = seconds_left(scale, rest, done, root, cpu=cpu)
+    seconds = {point: each / at_once for point, each in left.items()}
+    where, guessed = "CPU" if cpu else "GPU", unmeasured(rest, done)
+    if not done:
+        by = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
+        return seconds, [], f"on the {where} by a rule of thumb ({by})"
+    also = " and, for methods without one, a rule of thumb" if guessed else ""
+    return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} took{also}"
+
+
+def about(seconds: float) -> str:
+    """A time in whole minutes, in a clause."""
+    return f"about {counted(round(seconds / 60), 'minute')}" if seconds >= 60 else "less than a minute"
 
 
 def minutes(seconds: float) -> str:
-    """Whole minutes, and what is under one."""
+    """Whole minutes, and what is under one, in a list."""
     return f"{seconds / 60:.0f}" if seconds >= 60 else "under 1"
 
 

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+import numpy as np
 
 from tailprompt.data.looked import Looked
 from tailprompt.data.splits import floors
 from tailprompt.errors import BadInput, counted, known
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
-from tailprompt.plan import blocks, config
+from tailprompt.plan import config
+from tailprompt.plan.first_budget import BATCH, cheaper, firsts, lengths, longest, schedule, steps
+from tailprompt.plan.hours import parameters, patches
+from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
 from tailprompt.plan.settings import settings
 
 PAPERS = ("try", "try-images")
+BACKBONES = ("bert-mini", "vit-mini")  # which ship
 MODELS = ("mine", "mine-images")  # the papers and configurations of a whole comparison
 MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round; more where classes need them
-LONGEST = 48  # tokens
-STEPS, EVERY = 200, 50  # of training, and between evaluations
-BATCH = 8  # small, so that few rows give many steps
 ENOUGH = 50  # dev rows, from which they choose the step; fewer would choose by chance, so the last is kept
 TEXTS = "lr: 5.0e-4, precision: float32, bucket: 8"
 IMAGES = (
@@ -51,21 +55,31 @@ protocols:
     backbones: {{{language}: {backbone}}}    # the small one that ships; {larger} learns more and takes longer
     # epochs: {steps} steps of {batch} rows in the {train:,} of training. More steps: more epochs, and patience, with which
     # training stops after so many epochs without a better dev score. select: {chosen}
-    settings: {{{settings}, batch: {batch}, epochs: {epochs}, patience: {epochs}, warmup: {warmup}, evaluate_every: {every}, select: {select}}}
+    settings: {{{settings}, batch: {batch}, {schedule}, select: {select}}}
 
 # Any method of {model} joins by its name, as {others}.
-# The metric that decides: of two classes f1/rarest or average_precision/rarest, balanced: accuracy/all.
+# winner: the metric that decides. {why}
 papers:
   {paper}:
     tables:
-      first: {{winner: f1/all, methods: &methods [{methods}]}}
-      curve: {{methods: [{quick}]}}    # of those that take seconds; *methods takes all
+      first: {{winner: {winner}, metrics: &metrics [{metrics}], methods: &methods [{methods}]}}
+      curve: {{metrics: *metrics, methods: [{quick}]}}    # of those that take seconds; *methods takes all
 {keep}"""  # noqa: E501
 KEEP = """\
-# Weights are kept, so that the winner can predict new rows; a head alone learns at a higher rate.
-methods: {{{rows}}}
+# A frozen body makes steps cheap, so there are more, and its head learns at a higher rate. keep: all that was
+# trained is kept, so that the winner can predict new rows.
+methods:
+{rows}
 """
-RATES = {"linear": "{lr: 1.0e-2}"}  # of texts, where the rate of all is that of a tuned backbone
+RATES = {"linear": {"lr": "1.0e-2"}}  # of texts, where the rate of all is that of a tuned backbone
+ALIKE = 1.5  # times the rows of the smallest class, up to which the largest makes no tail
+BINARY = "f1/rarest, average_precision/rarest, balanced_accuracy/all, accuracy/all"
+TAIL = "f1/all, f1/head, f1/tail, f1/many, f1/medium, f1/few, accuracy/all, balanced_accuracy/all"
+METRICS = {  # of which the first decides, and why
+    "balanced": ("accuracy/all, f1/all", "All classes are about as large."),
+    "binary": (BINARY, "Of two classes the rare one is what is looked for."),
+    "tail": (TAIL, "Each class counts alike, the rare ones too."),
+}
 
 
 def slug(path: Path) -> str:
@@ -74,15 +88,15 @@ def slug(path: Path) -> str:
     return "my-" + (re.sub("[^a-z0-9]+", "-", stem.lower()).strip("-")[:60] or "data")
 
 
-def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> str:
+def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mapping[str, str]]) -> str:
     """The text of the configuration. shared: the configuration of config/mine.yaml, whose rows it builds on.
 
-    keep: methods whose weights are kept.
+    own: settings of single methods.
     """
     images, name = looked.language == "image", slug(looked.path)
     paper, model = PAPERS[images], MODELS[images]
     methods = shared["papers"][paper]["tables"]["first"]["methods"]
-    rows_of = ({} if images else RATES) | {one: "{keep: true}" for one in keep}
+    cost, (metrics, why) = Cost.of(looked, shared), METRICS[kind_of(looked)]
     return CONFIG.format(
         model=f"config/{model}.yaml",
         cores=CPUS,
@@ -90,19 +104,22 @@ def written(looked: Looked, file: str, shared: Mapping, *, keep: list[str]) -> s
         scale=name,
         paper=paper,
         name=name,
-        row=row_of(looked),
+        row=row_of(looked, cost),
         language=looked.language,
-        backbone="vit-mini" if images else "bert-mini",
+        backbone=BACKBONES[images],
         larger=shared["protocols"]["across"]["backbones"][looked.language],
         methods=", ".join(methods),
         quick=", ".join(shared["papers"][paper]["tables"]["curve"]["methods"]),
         others=", ".join(also(shared["papers"][model]["tables"]["table2"]["methods"], methods)),
         settings=IMAGES if images else TEXTS,
-        keep=KEEP.format(rows=", ".join(f"{name}: {told}" for name, told in rows_of.items()))
-        if rows_of
+        keep=KEEP.format(rows="\n".join(f"  {name}: {flow(told)}" for name, told in own.items()))
+        if own
         else "",
+        winner=metrics.partition(",")[0],
+        metrics=metrics,
+        why=why,
         **sets_of(looked, name),
-        **budget(looked),
+        **budget(looked, cost),
     )
 
 
@@ -141,24 +158,58 @@ def named_cut(name: str, cut: dict[str, int]) -> str:
     return name + "@" * bool(cut) + ",".join(f"{split}={n}" for split, n in cut.items())
 
 
-def budget(looked: Looked) -> dict[str, str | int]:
-    """How long methods that learn by steps are trained: STEPS, whatever the number of rows."""
+@dataclass(frozen=True)
+class Cost:
+    """What a step costs: parameters of the backbone, and tokens of a row (a mean) as it is read."""
+
+    parameters: float
+    tokens: float
+    longest: int = 0  # tokens that texts are cut to
+    cut: float = 0.0  # share of the texts that are longer
+
+    @classmethod
+    def of(cls, looked: Looked, shared: Mapping) -> Cost:
+        """That of the backbone that ships. shared: as in `written`."""
+        backbone = shared["backbones"][BACKBONES[looked.language == "image"]]
+        numbers = parameters(backbone, Path())
+        if looked.language == "image":
+            return cls(numbers, patches(backbone, shape_of(shared, backbone, ".")))
+        usual = shared["languages"][looked.language]
+        template = usual["template_with_pair" if "pair" in looked.columns else "template"]
+        tokens = lengths(looked.texts, backbone, template)
+        most = longest(tokens, numbers)
+        return cls(numbers, np.minimum(tokens, most).mean(), most, (tokens > most).mean())
+
+
+def budget(looked: Looked, cost: Cost) -> dict[str, str | int]:
+    """How long methods whose backbone learns are trained, whatever the number of rows."""
     rows = {split: cut_of(looked).get(split, sum(looked.splits[split])) for split in ("train", "dev")}
-    epochs, enough = STEPS / -(-rows["train"] // BATCH), rows["dev"] >= ENOUGH
+    number, enough = steps(3, cost.parameters, cost.tokens), rows["dev"] >= ENOUGH
     chosen = f"the dev score, or last; under {ENOUGH} dev rows the best step is one by chance"
     return {
-        "steps": STEPS,
+        "steps": number,
         "batch": BATCH,
         "train": rows["train"],
-        "epochs": f"{epochs:.4g}",
-        "warmup": f"{epochs / 10:.2g}",
-        "every": EVERY,
+        "schedule": flow(schedule(number, rows["train"])).strip("{}"),
         "select": "f1" if enough else "last",
         "chosen": chosen,
     }
 
 
-def row_of(looked: Looked) -> str:
+def kind_of(looked: Looked) -> str:
+    """Which of METRICS suits the classes, by the rows of each in training."""
+    counts = [n for n in looked.splits["train"] if n]
+    if max(counts) <= ALIKE * min(counts):
+        return "balanced"
+    return "binary" if len(counts) == 2 else "tail"
+
+
+def flow(settings: Mapping[str, str]) -> str:
+    """Settings on one line of YAML."""
+    return "{" + ", ".join(f"{key}: {value}" for key, value in settings.items()) + "}"
+
+
+def row_of(looked: Looked, cost: Cost) -> str:
     """The row of the data set, a key a line."""
     place = quoted(str(looked.path))
     if looked.language == "image":
@@ -166,9 +217,7 @@ def row_of(looked: Looked) -> str:
     else:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
-        lines += [
-            f"max_length: {min(looked.length, LONGEST):<11} # tokens; most texts have up to {looked.length}"
-        ]
+        lines += [f"max_length: {cost.longest:<11} # tokens; {cost.cut:.0%} of the texts are longer"]
     if looked.alone:
         lines.append(
             f"singletons: train         # {counted(looked.alone, 'class')} of one row; in training only"
@@ -198,20 +247,22 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
             )
 
 
-def keeping(scale: dict) -> list[str]:
-    """The methods of a scale that keep their weights only if told to."""
-    found = [
-        point
-        for point in blocks.all_points(scale)
-        if "keep" in (told := settings(scale, point)) and told["tuner"] == "full"
-    ]
-    return blocks.unique(point.method.partition("@")[0] for point in found)
+def own_settings(looked: Looked, scale: dict, cost: Cost) -> dict[str, dict[str, str]]:
+    """The settings of single methods: steps of cheaper ones, and weights that are kept only if told to."""
+    train = cut_of(looked).get("train", sum(looked.splits["train"]))
+    own = cheaper(scale, cost.parameters, cost.tokens, train)
+    for method, rate in ({} if looked.language == "image" else RATES).items():
+        own[method] = rate | own.get(method, {})
+    for method, point in firsts(scale).items():
+        if "keep" in (told := settings(scale, point)) and told["tuner"] == "full":
+            own[method] = own.get(method, {}) | {"keep": "true"}
+    return own
 
 
 def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] = MappingProxyType({})) -> str:
     """Write the configuration unless it is there, and say so.
 
-    It is written twice: which methods keep weights only if told to, the first form tells. asked: columns that
+    It is written twice: what single methods are to be told, the first form tells. asked: columns that
     a person names. Raises BadInput where one is there that is of another file, or takes other columns.
     """
     there = file.is_file()
@@ -220,8 +271,7 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
         return f"config: {file} is there and is used as it is; --anew writes it anew"
     shared = config.load(["config/mine.yaml"])
     with whole(file) as temporary:
-        text = written(looked, str(file), shared, keep=[])
-        temporary.write_text(text, "utf-8")
-        keep = keeping(config.load([temporary]))
-        temporary.write_text(written(looked, str(file), shared, keep=keep), "utf-8")
+        temporary.write_text(written(looked, str(file), shared, {}), "utf-8")
+        own = own_settings(looked, config.load([temporary]), Cost.of(looked, shared))
+        temporary.write_text(written(looked, str(file), shared, own), "utf-8")
     return f"config: {file} {'written anew' if there else 'written'}; edit it and run the same command again"

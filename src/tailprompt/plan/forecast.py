@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from statistics import median
 
 from tailprompt.data.places import image_root, places
 from tailprompt.errors import counted
@@ -95,26 +95,29 @@ def table(points: list[Point], left: dict[Point, float]) -> list[str]:
 def seconds_left(
     config: dict, points: list[Point], done: dict[Point, float], root: Path, *, cpu: bool
 ) -> dict[Point, float]:
-    """The seconds of each run: the median of finished runs of its method with its data and backbone.
+    """The seconds of each run: those by RULE, times the pace of finished runs (what they took, over RULE).
 
-    Without such of all finished runs with these, and otherwise by RULE.
+    The nearest ones tell it (`cells`). Among all of them RULE counts as one run more, the longest of those
+    left, so that a few short runs do not speak for long ones.
     """
-    alike: dict[tuple, list[float]] = {}
+    by_cell = cache(lambda point: by_rule(config, point, root, cpu=cpu))  # all seeds take as long
+    rule = {point: by_cell(replace(point, seed=0)) for point in {*points, *done}}
+    longest = max((rule[point] for point in points), default=0.0)
+    sums: dict[tuple, tuple[float, float]] = {(): (longest, longest)}
     for run, seconds in done.items():
         for cell in cells(run):
-            alike.setdefault(cell, []).append(seconds)
-    measured = {cell: median(seconds) for cell, seconds in alike.items()}
-    by_cell = cache(lambda point: by_rule(config, point, root, cpu=cpu))  # all seeds take as long
-    left = {}
-    for point in points:
-        known = [measured[cell] for cell in cells(point) if cell in measured]
-        left[point] = known[0] if known else by_cell(replace(point, seed=0))
-    return left
+            took, ruled = sums.get(cell, (0.0, 0.0))
+            sums[cell] = (took + seconds, ruled + rule[run])
+    pace = {cell: took / ruled for cell, (took, ruled) in sums.items() if ruled}
+    return {
+        point: rule[point] * next(pace[cell] for cell in cells(point) if cell in pace) for point in points
+    }
 
 
 def cells(run: Point) -> list[tuple]:
-    """What runs that take about as long as this one share with it, the nearest first."""
-    return [(run.backbone, run.dataset, parse(run.method)[0]), (run.backbone, run.dataset)]
+    """What runs of one pace share with this one, the nearest first: method and data, method, nothing."""
+    method = parse(run.method)[0]
+    return [(run.backbone, run.dataset, method), (run.backbone, method), ()]
 
 
 def downloads(config: dict, datasets: list[str], backbones: list[str], root: Path) -> list[str]:
@@ -244,8 +247,7 @@ def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, f
     """
     if not left:
         return ["time: every run is done"]
-    measured = {(point.backbone, point.dataset) for point in done}
-    guessed = sum((point.backbone, point.dataset) not in measured for point in left)
+    guessed = len(unmeasured(left, done))
     lines = [
         f"time: {in_hours(left)} for {counted(len(left), 'run')} one after another; "
         "divide by the runs at once"
@@ -254,6 +256,12 @@ def hours(left: dict[Point, float], done: dict[Point, float], gpu: dict[Point, f
         lines.append(f"  on a GPU {in_hours(gpu)}; none is visible here, so the CPU is what is counted")
     source = f"from {counted(len(done), 'finished run')}" if guessed < len(left) else "nothing measured yet"
     return [*lines, f"  ({source}; {guessed} by a rule of thumb: {RULE})" if guessed else f"  ({source})"]
+
+
+def unmeasured(left: Iterable[Point], done: Iterable[Point]) -> list[Point]:
+    """The runs of methods of which no run is finished, so that only RULE tells how long they take."""
+    known = {cell for point in done for cell in cells(point) if cell}
+    return [point for point in left if not known & {*cells(point)}]
 
 
 def in_hours(seconds: dict[Point, float]) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
+from tailprompt.components.run import Run, repeated
 from tailprompt.data.columns import listed
 from tailprompt.data.separated import found
 from tailprompt.files import read_json, reading
@@ -18,13 +19,13 @@ from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
 from tailprompt.plan.runnable import shape_of
-from tailprompt.plan.settings import settings
+from tailprompt.plan.settings import resolved
 
 GPU = 5e13  # floating-point operations a second that a run gets from a GPU
 THREAD = 5e10  # the same from a CPU thread: the demo's 24 runs had 4e10 to 1e11, by processor time
 RULE = (
-    "6 x parameters x training rows x tokens x epochs (2 instead of 6 where the body is frozen, one epoch "
-    "of texts), at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
+    "6 x parameters x training rows x tokens x epochs (2 instead of 6 where the body is frozen, and one "
+    "epoch where it makes the same of a row in each), at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
     "5 s a run for its start and its evaluations; wrong by a factor of three either way at times, as early "
     "stopping shortens a run and processes that share cores lengthen it; tokens are the patches of an image, "
     "half of max_length or, of a file of yours, a quarter of a line's bytes; rows of data not prepared yet "
@@ -47,30 +48,35 @@ def on_cpu(config: dict) -> bool:
 
 def by_rule(config: dict, point: Point, root: Path, *, cpu: bool) -> float:
     """The seconds of a run by RULE, on the CPU or on a GPU."""
-    asks, row = settings(config, point), dataset_row(config, point.dataset)
-    backbone = config["backbones"][point.backbone]
-    rows = training_rows(config, point.dataset, root)
+    asked, row = resolved(config, point), dataset_row(config, point.dataset)
+    backbone, asks = config["backbones"][point.backbone], asked.settings
     if kind_of(row) == "image":
         tokens = patches(backbone, shape_of(config, backbone, root))
     else:
         tokens = text_length(row, asks.get("max_length", 128), root)
+    seen = passes(asked.run, asks.get("epochs", 0)) * training_rows(config, point.dataset, root)
     speed = THREAD * min(config["threads"], CPUS) if cpu else GPU
-    times = passes(asks, repeats=kind_of(row) == "image")
-    return START + 2 * times * parameters(backbone, root) * rows * tokens / speed
+    return START + computing(seen, parameters(backbone, root), tokens, speed)
 
 
-def passes(asks: dict, *, repeats: bool) -> float:
-    """How often a run computes each training row: forward is one, and backward is two more.
+def computing(passes: float, parameters: float, tokens: float, speed: float) -> float:
+    """The seconds of so many passes of a row of so many tokens, at a speed in operations a second."""
+    return 2 * passes * parameters * tokens / speed
 
-    A frozen body is computed forward alone, and of texts once. repeats: rows that differ by epoch, as images
-    may. asks: the settings of the run.
+
+def passes(run: Run, epochs: float) -> float:
+    """How often a run computes each training row: once at least, if there is a body."""
+    return 0 if run.input.name == "tfidf" else max(1, of_an_epoch(run) * epochs)
+
+
+def of_an_epoch(run: Run) -> int:
+    """How often an epoch computes each training row: forward is one, and backward is two more.
+
+    A frozen body is computed forward alone, and no more than once if it makes the same of a row each time.
     """
-    epochs = asks.get("epochs", 0)
-    if asks.get("input") == "tfidf":
-        return 0
-    if asks.get("tuner") == "frozen":
-        return max(1, epochs) if repeats else 1
-    return 3 * epochs
+    if run.tuner.name != "frozen":
+        return 3
+    return 0 if "train" in repeated(run) else 1
 
 
 def training_rows(config: dict, dataset: str, root: Path) -> int:

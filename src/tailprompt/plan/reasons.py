@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from tailprompt.errors import counted
 from tailprompt.files import room
 
 TAIL = 2**16  # bytes at the end of a log that are read
@@ -29,6 +30,8 @@ def reason(log: Path) -> str | None:
     last = (end_of(log) or [""])[-1]
     if said := SAID.match(last):
         return said[1]
+    if last == "KeyboardInterrupt":  # before the stage began, as while it imported torch
+        return "stopped by SIGINT"
     return f"a fault of tailprompt ({last})" if in_traceback(end_of(log)) else None
 
 
@@ -97,7 +100,7 @@ def last_words(failed: Collection[tuple[Path, str]]) -> str:
     """What the screen shows last when Snakemake failed. failed: the log of each job, and why it failed."""
     if not failed:
         return ""
-    title = "1 job failed:" if len(failed) == 1 else f"{len(failed)} jobs failed:"
+    title = f"{counted(len(failed), 'job')} failed:"
     # a log may be seen late on another machine's disk
     reasons = ((why if "sbatch refused" in why else reason(log) or why, str(log)) for log, why in failed)
     return "\n".join(["", title, *grouped(reasons)])

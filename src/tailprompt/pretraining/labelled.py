@@ -16,7 +16,7 @@ from jaxtyping import Int, UInt8
 from tailprompt.data.folders import others, skipped
 from tailprompt.data.listings import CONTENT, folder_rows, table
 from tailprompt.data.pictures import decoded
-from tailprompt.errors import BadInput, few
+from tailprompt.errors import BadInput, counted, few
 from tailprompt.machine.progress import say, shown
 
 Split = tuple[UInt8[np.ndarray, "images size size 3"], Int[np.ndarray, " images"]]
@@ -46,7 +46,7 @@ def read(folder: Path, *, size: int, held_out: float) -> tuple[dict[str, Split],
                 show(number + 1)
         splits[split] = (pixels, listed["label"].to_numpy())
     if wrong:
-        raise BadInput(f"{folder}: {len(wrong)} images cannot be decoded: {few(wrong)}")
+        raise BadInput(f"{folder}: {counted(len(wrong), 'image')} cannot be decoded: {few(wrong)}")
     return splits, int(max(labels.max() for _, labels in splits.values())) + 1
 
 

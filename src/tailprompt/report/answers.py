@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_parquet
 from tailprompt.plan.places import brought
 from tailprompt.tasks.registry import recorded
@@ -55,7 +55,8 @@ def joined(predicted: pd.DataFrame, rows: pd.DataFrame, gold: str, split: str, p
     """
     if len(predicted) != len(rows):
         raise BadInput(
-            f"{place}: {len(predicted)} {split} predictions for the {len(rows)} {split} rows of the data"
+            f"{place}: {counted(len(predicted), f'{split} prediction')} for the "
+            f"{counted(len(rows), f'{split} row')} of the data"
         )
     if not np.array_equal(predicted["id"], rows["id"]):  # training keeps the order of the data
         predicted, rows = predicted.sort_values("id"), rows.sort_values("id")

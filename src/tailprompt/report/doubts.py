@@ -98,7 +98,8 @@ def reason(row: pd.Series, classes: list[str]) -> str:
     )
     if row.advice == KEEP:
         words += (
-            f"; kept: {row['rank'] - 1} of the {row.class_rows} rows of its class are doubted more, and the "
+            f"; kept: {row['rank'] - 1} of the {counted(row.class_rows, 'row')} of its class doubted more, "
+            "and the "
             f"methods get {row.class_recall:.0%} of them right, so they say little about its labels"
         )
     return words

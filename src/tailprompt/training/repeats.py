@@ -1,8 +1,8 @@
-"""Which splits a frozen body maps to the same vectors in every pass, and these vectors, computed once."""
+"""The vectors that a frozen body makes of a split in every pass, computed once."""
 
 from __future__ import annotations
 
-from tailprompt.components.run import Run
+from tailprompt.components.run import Run, repeated
 from tailprompt.inputs.examples import Split
 from tailprompt.inputs.features import Features
 from tailprompt.inputs.written import Counted, Written, counted
@@ -10,26 +10,6 @@ from tailprompt.model.compose import Model
 from tailprompt.model.terms import Terms
 from tailprompt.training.batches import predict
 from tailprompt.training.precision import set_precision
-
-
-def repeated(run: Run) -> tuple[str, ...]:
-    """The splits that give the head the same vectors in every pass over them.
-
-    Dev and test do if nothing below the head learns. The training examples do if nothing random happens to
-    them and the body either, and the loss reads no more than the vectors.
-    """
-    tuner, told = run.tuner, run.training
-    if tuner.name == "frozen" and getattr(run.head, "fitted", False):
-        return ("train", "dev", "test")
-    if told is None or tuner.name != "frozen":
-        return ()
-    beside, views = tuner.beside, told.images
-    if beside and (beside.norms == "tuned" or beside.adapter or beside.border):
-        return ()
-    changed = views and (views.augment.name != "none" or views.flip or views.mixup)
-    if changed or tuner.body_dropout or getattr(run.input, "sentinel_loss", False):
-        return ("dev", "test")
-    return ("train", "dev", "test")
 
 
 def with_vectors(model: Model, splits: dict[str, Split], run: Run) -> dict[str, Split]:

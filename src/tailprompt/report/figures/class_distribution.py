@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tailprompt.errors import counted
 from tailprompt.report import records
 from tailprompt.report.figures import style
 
@@ -32,7 +33,9 @@ def bars(axes: Axes, report: dict) -> None:
         places = np.flatnonzero(np.isin(order, ids))
         if len(places):
             look = {"width": 0.85, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
-            axes.bar(1 + places, counts[order][places], label=f"{group} ({len(ids)} classes)", **look)
+            axes.bar(
+                1 + places, counts[order][places], label=f"{group} ({counted(len(ids), 'class')})", **look
+            )
     style.counts(axes.yaxis)
     axes.set_ylim(0.7)
     axes.set_title(style.title(report["title"]))

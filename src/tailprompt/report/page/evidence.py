@@ -21,7 +21,7 @@ from tailprompt.report.page.lengths import Length, length
 from tailprompt.report.sheet import greek
 from tailprompt.report.tables.comparison import gains
 from tailprompt.tasks.classification import CLASSIFICATION
-from tailprompt.tasks.metrics import ALL, CLASS, GROUPS
+from tailprompt.tasks.metrics import ALL, CLASS, GROUPS, RAREST
 from tailprompt.tasks.registry import recorded
 
 # Test rows of all, and of a class on average, below which nothing is decided. At that size 5 to 8 % of true
@@ -30,6 +30,7 @@ SMALLEST, EACH = 50, 8
 WORST = 10  # classes
 LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
 NONE = (np.nan,) * 4  # of a lead that is not known
+SHOWN = [name for name in GROUPS if name not in (ALL, RAREST)]
 TAKEN = 3  # classes that one is taken for, at most
 
 
@@ -158,7 +159,7 @@ def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:
 def groups(rows: list[Row], metric: str) -> tuple[str, list[str]]:
     """The metric of groups of classes, and the groups that have it, in order; F1 where this one has none."""
     for one in (metric, "f1"):
-        if names := [name for name in GROUPS if name != ALL and rows[0].scores.get(f"{one}/{name}", -1) >= 0]:
+        if names := [name for name in SHOWN if rows[0].scores.get(f"{one}/{name}", -1) >= 0]:
             return one, names
     return metric, []
 

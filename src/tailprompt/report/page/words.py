@@ -104,7 +104,7 @@ def trained(rows: list[Row]) -> str:
     seen = f"{rows[0].length.rows:,} training rows"
     if not by_steps:
         return f"Trained on {seen}, by heads that are fitted without steps."
-    steps = sorted({round(each.steps) for each in by_steps})
+    steps = [f"{n:,}" for n in sorted({round(each.steps) for each in by_steps})]
     epochs = sorted({number(each.epochs) for each in by_steps})
     return (
         f"Trained on {seen}; methods that learn by steps took {span(steps)} steps ({span(epochs)} "
@@ -114,7 +114,10 @@ def trained(rows: list[Row]) -> str:
 
 def read(rows: list[Row]) -> list[str]:
     """How much of the texts the methods read, and how many texts are longer."""
-    most = {row.length.tokens: row.length.cut for row in rows if row.length.tokens}
+    most: dict[int, float] = {}
+    for row in rows:  # a template leaves less of a text
+        if tokens := row.length.tokens:
+            most[tokens] = max(row.length.cut, most.get(tokens, 0.0))
     whole = [row.title for row in rows if not row.length.tokens]
     others = f" ({', '.join(whole)}: whole)" if whole else ""
     return [
@@ -124,29 +127,6 @@ def read(rows: list[Row]) -> list[str]:
         else f"Texts are read whole: none has more than {tokens} tokens."
         for tokens, cut in sorted(most.items())
     ]
-
-
-def grouped(report: dict, names: list[str]) -> list[str]:
-    """What the groups of classes are in this data set, in a sentence; nothing where none is shown.
-
-    names: of the groups. Head and tail are by the rows of test, or of train if the data set says so.
-    """
-    found, told = report["groups"]["test"], []
-    source = report.get("head_source", "test")
-    for name in (name for name in names if name in found):
-        split = source if name in ("head", "tail") else "train"
-        told.append(group(name, [report["counts"][split][c] for c in found[name]], split))
-    return [f"Groups of classes: {'; '.join(told)}."] if told else []
-
-
-def group(name: str, rows: list[int], split: str) -> str:
-    """A clause on a group. rows: of each of its classes in this split."""
-    if not rows:
-        return f"{name}, none"
-    least, most = min(rows), max(rows)
-    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    kind = "training" if split == "train" else split
-    return f"{name}, {counted(len(rows), 'class')} with {each} {kind} {'row' if most == 1 else 'rows'}"
 
 
 def span(values: list) -> str:
@@ -162,22 +142,25 @@ def time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def methods(rows: list[Row], score: str, metric: str, groups: list[str], *, searched: str) -> Sheet:
+def methods(rows: list[Row], names: list[str], metric: str, groups: list[str], *, searched: str) -> Sheet:
     """Methods by score: the lead of the leader, groups of classes by `metric`, training, cost.
 
-    searched: what searches the settings of each method, if these were not chosen on dev for each.
+    names: the score that decides, and others beside it. searched: what searches the settings of each method,
+    if these were not chosen on dev for each.
     """
+    score, *others = names
     of = "" if score.startswith(f"{metric}/") else f" {metrics.METRICS[metric]}"
     heads = ["method", metrics.title(score), "behind by", *(f"{metrics.GROUPS[name]}{of}" for name in groups)]
+    heads += [metrics.title(name) for name in others]
     heads += ["trained for", "trained parameters", "seconds a run", "memory, MB"]
-    best = {name: max(row.scores[f"{metric}/{name}"] for row in rows) for name in groups}
+    shown = [f"{metric}/{name}" for name in groups] + others
+    best = {name: max(row.scores[name] for row in rows) for name in shown}
     lines = []
     for place, row in enumerate(rows):
         spread = number(float(np.std(row.seeds, ddof=1))) if len(row.seeds) > 1 else ""
-        each = [row.scores[f"{metric}/{name}"] for name in groups]
         cells = [Cell(row.title, best=place == 0), Cell(number(row.scores[score]), spread, best=place == 0)]
         cells += [Cell(behind(row) if place else "")]
-        cells += [Cell(number(v), best=v == best[name]) for v, name in zip(each, groups, strict=True)]
+        cells += [Cell(number(row.scores[name]), best=row.scores[name] == best[name]) for name in shown]
         cells += [Cell(duration(row))]
         cells += [Cell(f"{row.trained:,.0f}"), Cell(number(row.seconds, 0)), Cell(f"{row.memory:,.0f}")]
         lines.append(cells)
@@ -222,7 +205,9 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         lines[-1].append(Cell(taken or "nothing else"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
     caption = (
-        f"The {len(found)} classes of the lowest F1 of the leader" if len(found) > 1 else "The worst class"
+        f"The {counted(len(found), 'class')} of the lowest F1 of the leader"
+        if len(found) > 1
+        else "The worst class"
     )
     return sheet(caption, heads, lines, [], words=1, last="l")
 
@@ -276,16 +261,6 @@ def growth(data: More, row: Row, *, leads: bool) -> str:
             f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
         )
     return f"{words} This round cannot tell whether more rows would help."
-
-
-def looked(report: dict) -> str:
-    """What the data are."""
-    counts = [count for count in report["counts"]["train"] if count]
-    rows = ", ".join(f"{report['rows'][split]:,} {split}" for split in ("train", "dev", "test"))
-    return (
-        f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
-        f"training rows, the smallest {min(counts):,}. Language: {report['language']}."
-    )
 
 
 def command(folder: str, kept: bool, method: str, *, images: bool) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pandas as pd
 
-from tailprompt.errors import known
+from tailprompt.errors import counted, known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import greek
@@ -130,7 +130,7 @@ def diluted(long: pd.DataFrame, spec: dict, reports: dict) -> list[str]:
         ]
         if "trained_on" in report and left and values:
             lines.append(
-                f"{report['title']} with its {left:,} images of other classes in the denominator: "
+                f"{report['title']} with its {counted(left, 'image')} of other classes in the denominator: "
                 f"{', '.join(values)}."
             )
     return lines

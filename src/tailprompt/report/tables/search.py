@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, counted, known
 from tailprompt.plan.points import parse
 from tailprompt.report import records
 from tailprompt.report.sheet import Block, Cell, Sheet, greek, number
@@ -64,7 +64,7 @@ def whole(dev: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
 
 def missing(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
     """Where nothing is chosen, as runs are missing."""
-    found = counted(runs, ~runs.there, reports, spec)
+    found = of_each(runs, ~runs.there, reports, spec)
     return [f"Nothing is chosen where runs are missing: {found}."] if found else []
 
 
@@ -72,17 +72,17 @@ def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
     """How many runs of each method were flagged, and for what (`training.flags`)."""
     flags = [set((record or {}).get("flags", [])) for record in runs.record]
     return [
-        f"{FLAGS.get(name, name)}: {counted(runs, [name in has for has in flags], reports, spec)}."
+        f"{FLAGS.get(name, name)}: {of_each(runs, [name in has for has in flags], reports, spec)}."
         for name in sorted(set().union(*flags))
     ]
 
 
-def counted(runs: pd.DataFrame, which: Sequence[bool], reports: dict, spec: dict) -> str:
+def of_each(runs: pd.DataFrame, which: Sequence[bool], reports: dict, spec: dict) -> str:
     """How many runs of each method and data set are so, as a list in words; empty if none is."""
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     parts = runs.assign(which=which).groupby(["dataset", "method"], sort=False).which.agg(["sum", "count"])
     return "; ".join(
-        f"{titles[method]} on {reports[dataset]['title']} ({part['sum']} of {part['count']} runs)"
+        f"{titles[method]} on {reports[dataset]['title']} ({part['sum']} of {counted(part['count'], 'run')})"
         for (dataset, method), part in parts.iterrows()
         if part["sum"]
     )

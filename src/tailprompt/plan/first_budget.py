@@ -1,0 +1,89 @@
+"""What a first round gives each method: how much of a text it reads, and steps by what each costs.
+
+Every run gets about the same seconds by the rule of `plan.hours`. A frozen body whose vectors are computed
+once leaves steps of a head alone, which cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from tailprompt.plan import blocks
+from tailprompt.plan.hours import THREAD, computing, of_an_epoch
+from tailprompt.plan.points import Point
+from tailprompt.plan.settings import resolved
+
+SECONDS = 70.0  # of a run, by the rule: 200 steps of texts of 48 tokens in bert-mini
+FEWEST, MOST = 200, 2000  # steps of a run
+BATCH = 8  # small, so that few rows give many steps
+EVALUATIONS = 4  # of a run, which cost as much as many steps
+COVERED = 0.9  # share of the texts that are read whole, where the seconds allow
+LENGTHS = range(16, 129, 8)  # tokens that a text may be cut to
+
+
+def lengths(texts: Sequence[str], backbone: Mapping, template: str) -> Int[np.ndarray, " texts"]:
+    """The tokens of texts in a template, by the tokenizer of a backbone that has a folder."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Path(backbone["path"], "tokenizer.json")))
+    tokenizer.no_truncation()
+    words = re.sub(r"\{\w+\}", " ", template)
+    own = 1 + len(tokenizer.encode(words, add_special_tokens=False).ids)  # 1: of the mask
+    return np.array([own + len(made.ids) for made in tokenizer.encode_batch(list(texts))])
+
+
+def longest(tokens: Int[np.ndarray, " texts"], parameters: float) -> int:
+    """The tokens that texts are cut to: most fit, or FEWEST steps of a body that learns last SECONDS."""
+    wanted = float(np.quantile(tokens, COVERED))
+    enough = next((length for length in LENGTHS if length >= wanted), LENGTHS[-1])
+    fitting = [
+        length
+        for length in LENGTHS
+        if seconds(3, parameters, np.minimum(tokens, length).mean()) * FEWEST <= SECONDS
+    ]
+    return min(enough, max(fitting, default=LENGTHS[0]))
+
+
+def seconds(passes: int, parameters: float, tokens: float) -> float:
+    """Of a step, by the rule. passes: of each of its rows."""
+    return computing(BATCH * passes, parameters, tokens, THREAD)
+
+
+def steps(passes: int, parameters: float, tokens: float) -> int:
+    """How many steps a run may take, in tens: as many as last SECONDS."""
+    each = seconds(passes, parameters, tokens)
+    return min(MOST, max(FEWEST, int(SECONDS / each) // 10 * 10)) if each else MOST
+
+
+def schedule(number: int, rows: int) -> dict[str, str]:
+    """The settings of so many steps on so many training rows."""
+    epochs = number / -(-rows // BATCH)
+    return {
+        "epochs": f"{epochs:.4g}",
+        "patience": f"{epochs:.4g}",
+        "warmup": f"{epochs / 10:.2g}",
+        "evaluate_every": str(number // EVALUATIONS),
+    }
+
+
+def cheaper(scale: dict, parameters: float, tokens: float, rows: int) -> dict[str, dict[str, str]]:
+    """The settings of the methods whose rows take fewer passes than those of a body that learns."""
+    found = {}
+    for method, point in firsts(scale).items():
+        run = resolved(scale, point).run
+        if run.training is not None and (passes := of_an_epoch(run)) < 3:
+            found[method] = schedule(steps(passes, parameters, tokens), rows)
+    return found
+
+
+def firsts(scale: dict) -> dict[str, Point]:
+    """The first point of each method."""
+    found: dict[str, Point] = {}
+    for point in blocks.all_points(scale):
+        found.setdefault(point.method, point)
+    return found

@@ -1,0 +1,50 @@
+"""The sentences of the page on the data: their size, their groups of classes, the rarest class."""
+
+from __future__ import annotations
+
+from tailprompt.errors import counted
+from tailprompt.tasks import metrics
+
+
+def looked(report: dict) -> str:
+    """What the data are."""
+    counts = [count for count in report["counts"]["train"] if count]
+    rows = ", ".join(f"{report['rows'][split]:,} {split}" for split in ("train", "dev", "test"))
+    return (
+        f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
+        f"training rows, the smallest {min(counts):,}. Language: {report['language']}."
+    )
+
+
+def grouped(report: dict, names: list[str]) -> list[str]:
+    """What the groups of classes are in this data set, in a sentence; nothing where none is shown.
+
+    names: of the groups. Head and tail are by the rows of test, or of train if the data set says so.
+    """
+    found, told = report["groups"]["test"], []
+    source = report.get("head_source", "test")
+    for name in (name for name in names if name in found):
+        split = source if name in ("head", "tail") else "train"
+        told.append(group(name, [report["counts"][split][c] for c in found[name]], split))
+    return [f"Groups of classes: {'; '.join(told)}."] if told else []
+
+
+def group(name: str, rows: list[int], split: str) -> str:
+    """A clause on a group. rows: of each of its classes in this split."""
+    if not rows:
+        return f"{name}, none"
+    least, most = min(rows), max(rows)
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    kind = "training" if split == "train" else split
+    return f"{name}, {counted(len(rows), 'class')} with {each} {kind} {'row' if most == 1 else 'rows'}"
+
+
+def rare(report: dict, names: list[str]) -> list[str]:
+    """Which class is the rarest, if one of the scores is of it."""
+    if not any(name.endswith(f"/{metrics.RAREST}") for name in names):
+        return []
+    ids = metrics.rarest(report)
+    called = ", ".join(report["classes"][c] for c in ids)
+    rows = {split: sum(report["counts"][split][c] for c in ids) for split in ("train", "test")}
+    each = f"{rows['train']:,} training and {counted(rows['test'], 'test row')}"
+    return [f"Rarest class, which the scores are of: {called}, with {each}."]
