@@ -249,8 +249,8 @@ def progress(paper: str, searches: list[pd.DataFrame]) -> str:
         seeds = len(specs["papers"][paper]["tables"][name]["seeds"])
         sure = points.groupby(["dataset", "method"]).best.any()
         said.append(
-            f"{points.n.sum()} of {len(points) * seeds} runs of `{name}` are here; they choose for {sure.sum()} "
-            f"of {len(sure)} pairs of a method and a data set."
+            f"{points.n.sum()} of {len(points) * seeds} runs of `{name}` are here; they choose for "
+            f"{sure.sum()} of {len(sure)} pairs of a method and a data set."
         )
     return " ".join(said) or "Not run."
 

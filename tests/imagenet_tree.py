@@ -22,7 +22,9 @@ threads: 1
 backbones: {{tiny: {{family: vit, path: vit, settings: {{shared_blocks: 2}}}}}}
 datasets:
   imagenet-lt:
-    {{root: imagenet, side: {SIDE}, files: {{train: lists/train.txt, dev: lists/dev.txt, test: lists/test.txt}}}}
+    root: imagenet
+    side: {SIDE}
+    files: {{train: lists/train.txt, dev: lists/dev.txt, test: lists/test.txt}}
   imagenet-sketch: {{root: sketch, side: {SIDE}}}
   imagenet-real:   {{root: imagenet/val, side: {SIDE}}}
   imagenet-v2:     {{root: v2, side: {SIDE}}}
@@ -49,7 +51,7 @@ def write(root: Path) -> Path:
     of_validation(root / "imagenet/val", draw)
     classes(root / "sketch", names, draw)
     classes(root / "v2", map(str, range(len(names))), draw)
-    for name, first in (("a", 0), ("r", 100)):  # 200 classes each
+    for name, first in (("a", 0), ("r", 1)):  # 200 classes each
         classes(root / name, names[first::5], draw)
     objects(root / "objectnet", draw)
     return root

@@ -6,15 +6,17 @@ import re
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from project import ROOT
 
-from docs.__main__ import PACKED, pages, tabulated
+from docs.__main__ import PACKED, SCALE, pages, tabulated
 from docs.fill import filled, names
 from docs.listed import MAKERS
-from docs.results import judged, makers
+from docs.results import fair, judged, makers, verdicts
 from tailprompt.__main__ import COMMANDS, STAGES
+from tailprompt.plan.config import load
 from tailprompt.report.tables.claims_sheet import ALL
 
 README = Path("README.md")
@@ -75,10 +77,53 @@ def test_the_verdicts_are_what_the_answer_in_the_readme_says(results):
         "glee": {"prompt-f1": "holds", "prompt-tail": "holds", "approximates": "undecided"},
         "across": {"prefix-finetune": "undecided"},
     }
-    for paper, verdicts in said.items():
+    for paper, wanted in said.items():
         rows = judged(results, paper)
         found = rows[rows.dataset == ALL].set_index("id").verdict
-        assert {name: found[name] for name in verdicts} == verdicts
+        assert {name: found[name] for name in wanted} == wanted
+
+
+def test_a_search_that_lacks_runs_shows_what_it_chose_and_judges_nothing(tmp_path):
+    assert fair(tmp_path, "lpt") == "Not run."
+    folder = tmp_path / "tables/glee-fair"
+    folder.mkdir(parents=True)
+    points = [
+        ("search", "cmid", "prompt", "prompt@epochs=10,lr=0.0001", 1, 41.26, True),
+        ("search", "cmid", "prompt", "prompt@epochs=30,lr=0.0001", 1, 40.0, False),
+        ("search", "r52-rebuilt", "prompt", "prompt@epochs=10,lr=0.0001", 0, float("nan"), False),
+    ]
+    columns = ["table", "dataset", "method", "run", "n", "dev", "best"]
+    pd.DataFrame(points, columns=columns).to_csv(folder / "search.csv", index=False)
+    said = "2 of 3 runs of `search` are here; they choose for 1 of 2 pairs of a method and a data set."
+    row = "| Prompt-tuning | epochs 10, lr 0.0001 (41.3) |"
+    assert fair(tmp_path, "glee").startswith(said) and fair(tmp_path, "glee").endswith(row)
+    assert "searched" not in verdicts(tmp_path)
+
+
+def test_tables_that_wait_for_a_search_are_made_once_it_has_chosen(tmp_path, monkeypatch):
+    whole, given = load([SCALE]), []
+    cells = {
+        name: dict.fromkeys(
+            whole["papers"]["glee-fair"]["tables"]["search"]["methods"], {"lr": 1, "epochs": 1}
+        )
+        for name in ("r52-rebuilt", "cmid", "debian-sections")
+    }
+
+    def make(folder, files, cores):
+        given.append([Path(file).name for file in files])
+        table = folder / "results/mini/tables/glee-fair"
+        table.mkdir(parents=True, exist_ok=True)
+        chosen = {"cmid": cells["cmid"]} if part else cells
+        (table / "search.yaml").write_text(yaml.safe_dump({"protocols": {"glee-fair": {"cells": chosen}}}))
+
+    monkeypatch.setattr("docs.__main__.unbundle", lambda *_: None)
+    monkeypatch.setattr("docs.__main__.make", make)
+    for part, times in ((True, [["mini.yaml"]]), (False, [["mini.yaml"], ["mini.yaml", "search.yaml"]])):
+        given.clear()
+        folder = tmp_path / str(part)
+        folder.mkdir()
+        tabulated(PACKED, folder)
+        assert given == times
 
 
 def test_the_workflow_catalogue_finds_what_it_looks_for():

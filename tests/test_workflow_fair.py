@@ -1,4 +1,4 @@
-"""Searches from the first run to claims, by the commands of docs/running.md: GLEE's in two, LPT's in three."""
+"""Searches from their first run to claims, as docs/running.md has it: GLEE in two commands, LPT in three."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 import yaml
 from project import copied, snakemake, stage
+
+from docs.results import fair
 
 pytestmark = pytest.mark.workflow
 
@@ -28,19 +30,26 @@ sets: {long_tailed: [toy], few_shot: [], fair: [toy], fair_images: ["digits@imba
 papers:
   glee-fair: {tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}}
   lpt-fair:
-    tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}, search-phase2: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}
+    tables:
+      search: {over: &few {lr: [1.0e-3, 1.0e-2], epochs: [1]}}
+      search-phase2: {over: *few}
 protocols:
-  glee: {seeds: [775, 776], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {lr: 1.0e-3, epochs: 1, evaluate_every: 0}}
-  glee-fair: {seeds: [775, 776], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {warmup: 0.1, evaluate_every: 0}}
+  glee:
+    seeds: &two [775, 776]
+    backbones: &tiny {en: tiny}
+    methods: &both [cls-tanh, prompt]
+    settings: {lr: 1.0e-3, epochs: 1, evaluate_every: 0}
+  glee-fair: {seeds: *two, backbones: *tiny, methods: *both, settings: {warmup: 0.1, evaluate_every: 0}}
   lpt: &images
     seeds: [42, 43]
     backbones: {image: vit-mini-16}
     methods: [linear, lpt-phase1, lpt]
-    settings: {optimizer: adamw, augment: pad_crop, flip: false, mixup: 0.0, warmup: 0.1, precision: float32, length: 2, pool: 5}
+    settings:
+      {optimizer: adamw, augment: pad_crop, flip: false, mixup: 0.0, warmup: 0.1, precision: float32,
+       length: 2, pool: 5}
   lpt-fair: *images
 """
-# The original protocol has its one rate and epochs.
-OWN = "  lpt: {settings: {lr: 3.0e-3, epochs: 1}}\n"
+OWN = "protocols: {lpt: {settings: {lr: 3.0e-3, epochs: 1}}}\n"  # the one rate of LPT's own protocol
 FILES = ("fair.yaml", "own.yaml")
 
 
@@ -49,7 +58,7 @@ def project(tmp_path_factory):
     """A copy of the project, in which the commands were given one after another."""
     folder = copied(tmp_path_factory.mktemp("copy") / "project")
     (folder / "fair.yaml").write_text(CONFIG)
-    (folder / "own.yaml").write_text("protocols:\n" + OWN)
+    (folder / "own.yaml").write_text(OWN)
     return folder
 
 
@@ -77,5 +86,7 @@ def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_p
         rows = pd.read_csv(project / f"results/fair/tables/{paper}/claims.csv")
         found = rows[(rows.dataset == "all") & (rows.id == claim)].iloc[0]
         assert found.seeds == found.original_seeds == 2 and found[["ours", "original_ours"]].notna().all()
+    shown = fair(project / "results/fair", "glee")
+    assert "4 of 4 runs of `search`" in shown and "| its own: ours |" in shown and "still undecided" in shown
     cells = yaml.safe_load((project / f"results/fair/tables/{phase2}.yaml").read_text())["protocols"]
     assert set(cells["lpt-fair"]["cells"]["digits"]["lpt"]) == {"lr", "epochs"}
