@@ -334,3 +334,20 @@ def test_objectnets_two_denominators_are_both_said(tmp_path):
     long, sheet, _ = scores(tmp_path, spec)
     half = cells(long).loc[("made", "lpt", "accuracy/all")].ours / 2
     assert any("150 images of other classes" in note and f"lpt {half:.1f}" in note for note in sheet.notes)
+
+
+def test_a_table_takes_a_test_set_without_dev_whose_predictions_are_among_some_classes(tmp_path):
+    spec = lpt_block("scores", metrics=["accuracy/all"])
+    images(tmp_path, spec)
+    path = tmp_path / "data/made.json"
+    report = json.loads(path.read_text("utf-8"))
+    report |= {"trained_on": "big", "among": list(range(len(report["classes"])))}
+    path.write_text(json.dumps(report), "utf-8")
+    table = pd.read_parquet(path.with_suffix(".parquet")).query("split == 'test'")
+    table.assign(accepted=[[c] for c in table.label]).to_parquet(path.with_suffix(".parquet"), index=False)
+    for file in tmp_path.glob("runs/*/*/*/*/*/predictions.parquet"):
+        rows = pd.read_parquet(file).query("split == 'test'")
+        outputs = np.eye(len(report["classes"]))[rows.prediction]
+        rows.assign(scores=list(outputs)).to_parquet(file, index=False)
+    long, _, _ = scores(tmp_path, spec)
+    assert cells(long).loc[("made", "lpt", "accuracy/all")].ours > 0

@@ -98,8 +98,10 @@ def scored(folder: Path, report: dict, names: Iterable[str]) -> list[dict]:
     """The scores `names` of a run, computed from its predictions, which takes a few milliseconds."""
     task, scores, report = recorded(report), [], ranking(report, names)
     for split, part in answers(folder, agreement.data_of(folder), report).items():
+        if part.empty:  # dev of a test set for runs on other data
+            continue
         summed, of = once(task.added(part, report)), groups(report, split)
-        for name in dict.fromkeys(names) if len(part) else ():
+        for name in dict.fromkeys(names):
             scores.append({"split": split, "score": name, "value": float(value(task, name, summed, of))})
     return scores
 
