@@ -17,6 +17,7 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import compose
 from tailprompt.model.heads import HEADS, NORMS, Verbalizer, linear, scale_by_norm
 from tailprompt.model.heads import predictor as one_layer
+from tailprompt.training.precision import rounded
 
 WORDS = {"a": "kernel", "b": "video games", "c": "网络"}
 CLASSES = [[], [], []]
@@ -181,3 +182,16 @@ def test_a_frozen_body_drops_nothing_unless_it_is_told_to(backbone):
     assert torch.equal(rests.train()(batch).vector, expected)
     drops = composed(backbone, words, tuner="frozen", body_dropout=True).body.train()
     assert not torch.allclose(drops(batch).vector, expected)
+
+
+@pytest.mark.parametrize("head", [{"head": "linear"}, {"head": "verbalizer", "input": "prompted"}], ids=str)
+def test_logits_are_exact_where_the_body_computes_in_bfloat16(backbone, head):
+    words = encode_words(WORDS, backbone.tokenizer)
+    model = composed(backbone, words, tuner="full", **head).eval()
+    row = pd.DataFrame({"id": ["x"], "text": ["the linux kernel"], "label": [0]})
+    told = {"input": head.get("input", "plain"), "template": "{text} is {mask} .", "max_length": 12}
+    batch, _ = batch_of(encode(row, backbone.tokenizer, positions=512, **told), torch.arange(1))
+    with torch.no_grad(), rounded(model):
+        vector, logits = model.read(batch).vector, model(batch)
+    assert vector.dtype == torch.bfloat16 and logits.dtype == torch.float32
+    assert not torch.equal(logits, logits.bfloat16().float())
