@@ -43,10 +43,12 @@ localrules:
 onstart:
     gc.freeze()  # what was planned is no garbage
     gc.enable()
-    check_asked(workflow.dag.needrun_jobs())
+    jobs = [*workflow.dag.needrun_jobs()]
+    check_asked(jobs)
+    check_times(jobs)
     # what a killed driver's jobs finished is not trained again, unless it shall be
-    if workflow.is_main_process and (workflow.dag_settings.forceall or workflow.dag_settings.forcerun):
-        forget_finished()
+    if workflow.dag_settings.forceall or workflow.dag_settings.forcerun:
+        forget_finished(jobs)
     if GPUS and SLOTS > 1:
         share()
 

@@ -7,8 +7,11 @@ backbone is one too. Each test leaves the project finished, with its edit in it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -313,3 +316,34 @@ def test_two_files_of_one_rule_can_be_asked_for_at_once_in_a_new_folder(project)
     reports = [f"results/new/data/{name}.json" for name in ("toy", "other")]
     done = snakemake(project, "-n", *reports, *OPTIONS[-3:], "--config", "scale=new")
     assert [rule for rule, _ in wildcards(done.stdout)] == ["prepare", "prepare"], done.stdout
+
+
+def edited_rows(project):
+    """The rows of toy are others."""
+    with open(project / "tests/toy.csv", "a") as file:
+        file.write("one more song,music\n")
+
+
+def test_other_rows_that_were_prepared_and_removed_retrain_at_the_next_run(project):
+    edited_rows(project)
+    report = "results/tiny/data/toy.json"
+    done = snakemake(project, "--cores", "2", report, *OPTIONS[len(FILES) :])
+    assert done.returncode == 0, done.stdout
+    shutil.rmtree(project / "results/tiny/data")
+    assert trained(project) == RUNS, "of both data sets, which have one file"
+
+
+@pytest.mark.parametrize("edit", ["rows", "settings"])
+def test_files_of_the_future_are_one_sentence_before_any_job_and_its_command_mends_them(project, edit):
+    later = time.time() + 86400
+    for file in [each for each in (project / "results").rglob("*") if each.is_file()]:
+        os.utime(file, (later, later))
+    edited_rows(project) if edit == "rows" else with_eta(project, 6.5)
+    before = {file: file.stat().st_mtime_ns for file in (project / "results/tiny").glob("[dr]*/**/*.json")}
+    done = snakemake(project, "--cores", "2", *OPTIONS)
+    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
+    said = done.stdout.splitlines()[-1]
+    assert re.match(r"results/tiny/asked/.*json is of the future by the clock", said), done.stdout
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+    subprocess.run(said.partition("or run: ")[2], shell=True, check=True, cwd=project)
+    assert trained(project) == (RUNS if edit == "rows" else {"toy/cls-tanh", "other/cls-tanh"})

@@ -3,13 +3,17 @@
 Details of each kind are tested beside the code that refuses it; here is the whole table at a glance.
 """
 
+import errno
 import hashlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -28,13 +32,15 @@ from tailprompt.data import table as data
 from tailprompt.data.labels import in_order
 from tailprompt.data.splits import cut
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import HOST, json_option, whole, write_json
+from tailprompt.files import HOST, beside, json_option, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
 from tailprompt.machine.cpus import CPUS
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan.config import load
+from tailprompt.plan.held import claim, held
+from tailprompt.plan.retrain import delete
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.training.outcome import write_predictions
 from tailprompt.training.state import Learner, Progress, save
@@ -525,7 +531,72 @@ def test_labels_that_are_almost_numbers_are_ordered_by_name():
 def test_a_file_that_the_system_does_not_give_is_one_line(capsys):
     with pytest.raises(SystemExit) as end:
         stage(lambda: open("no/such/file"))
-    assert end.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+    said = "error: no/such/file cannot be read or written (No such file or directory)\n"
+    assert end.value.code == 2 and capsys.readouterr().err == said
+
+
+def writes_json(root):
+    write_json(root / "asked/one.json", {})
+
+
+def makes_beside(root):
+    with beside(root / "from_bundles"):
+        pass
+
+
+def holds(root):
+    with held(root / "runs/1"):
+        pass
+
+
+def deletes(root):
+    delete([root / "runs"])
+
+
+READ_ONLY = OSError(errno.EROFS, "Read-only file system", "results/tiny")
+
+
+@pytest.mark.parametrize("writes", [writes_json, makes_beside, holds, claim, deletes])
+def test_results_that_cannot_be_written_are_one_sentence(tmp_path, monkeypatch, capsys, writes):
+    def refuse(*_, **__):
+        raise READ_ONLY
+
+    for owner, name in (Path, "mkdir"), (Path, "touch"), (shutil, "rmtree"):
+        monkeypatch.setattr(owner, name, refuse)
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: writes(tmp_path))
+    said = capsys.readouterr().err
+    assert end.value.code == 2 and re.match(
+        r"error: .+ cannot be (deleted|(read or )?written) \(Read-only file system", said
+    )
+    assert said.count("\n") == 1 and "Errno" not in said
+
+
+@pytest.mark.parametrize("writes", [writes_json, makes_beside, holds, claim])
+def test_a_link_to_results_that_leads_nowhere_is_said(tmp_path, monkeypatch, capsys, writes):
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to("gone")
+    with pytest.raises(SystemExit):
+        stage(lambda: writes(Path("results/tiny")))
+    said = capsys.readouterr().err
+    assert re.match(
+        r"error: results.* cannot be (read or )?written \(a link to gone, which is not there", said
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stage_that_a_signal_ends_says_so(capsys, number):
+    with pytest.raises(SystemExit) as end:
+        stage(lambda: signal.raise_signal(number))
+    said = f"stopped by {number.name}; nothing is left half-written, and the same command begins again\n"
+    assert end.value.code == 128 + number and capsys.readouterr().err == said
+
+
+def test_a_python_that_knows_ascii_alone_is_refused_before_a_file_is_missed():
+    command = [sys.executable, "-c", "from tailprompt.plan.config import load; load(['tests/tiny.yaml'])"]
+    ascii_alone = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": "src"}
+    done = subprocess.run(command, env=ascii_alone, text=True, capture_output=True)
+    assert "can name files and print in ASCII alone here; unset PYTHONUTF8" in done.stderr.splitlines()[-1]
 
 
 def test_a_stage_that_is_asked_to_end_leaves_nothing_half_written(tmp_path):

@@ -121,7 +121,7 @@ def test_a_bundle_holds_no_weights_texts_or_scores_of_classes_and_is_the_same_ea
     unbundle(file, tmp_path / "tiny")
     brought = tmp_path / "tiny/from_bundles"
     run = brought / "runs/glee/mini/made/prompt/1"
-    assert {path.name for path in run.iterdir()} == {*agreement.CARRIED}
+    assert {path.name for path in run.iterdir()} == {*agreement.CARRIED, agreement.DIGESTS}
     assert [*pd.read_parquet(run / "predictions.parquet")] == ["id", "split", "label", "prediction"]
     assert [*pd.read_parquet(brought / "data/made.parquet")] == ["id", "split", "label"]
 
@@ -229,7 +229,48 @@ def test_another_version_of_a_run_is_refused_by_name_and_nothing_is_written(whol
         shutil.rmtree(there / place / "glee/mini/made/cls-tanh")
         run = there / place / "glee/mini/made/prompt/3/run.json"
         run.write_text(run.read_text().replace('"total": 99', '"total": 98'))
+        (run.parent / agreement.DIGESTS).unlink()  # else it is known to be no bundle's
     refused(file, there, r"made/prompt/3 is another version of the run .*\(they differ in run\.json\)")
+
+
+def right(file: Path) -> None:
+    """All predictions of a run are right."""
+    rows = pd.read_parquet(file)
+    rows.assign(prediction=rows["label"]).to_parquet(file, index=False)
+
+
+def blank(file: Path) -> None:
+    """A file with one byte more."""
+    file.write_bytes(file.read_bytes() + b" ")
+
+
+RUN = "runs/glee/mini/made/prompt/1"
+BROUGHT = "is not what its bundle brought .*delete .* unbundle it again$"
+TOUCHED = [(f"{RUN}/{name}", blank, BROUGHT) for name in agreement.CARRIED]
+TOUCHED += [(f"{RUN}/predictions.parquet", right, BROUGHT)]
+TOUCHED += [(f"data/made.{end}", blank, "delete it and unbundle again") for end in ("json", "parquet")]
+
+
+@pytest.mark.parametrize("name, edit, says", TOUCHED, ids=[f"{n}-{edit.__name__}" for n, edit, _ in TOUCHED])
+def test_an_edit_of_what_a_bundle_brought_is_noticed_and_mended_as_the_sentence_says(
+    whole, tmp_path, name, edit, says
+):
+    root, file = tmp_path / "tiny", whole[1]
+    unbundle(file, root)
+    touched = root / "from_bundles" / name
+    edit(touched)
+    spec = blocks.block("scores", METHODS, **TABLES["scores"])
+    with pytest.raises(BadInput, match=rf"{touched.name} .*{says}"):
+        tabulate(root, spec, tmp_path / "table")
+    if name.startswith("runs"):
+        assert "left out: 1" in "".join(bundle(root, tmp_path / "again.tar.xz", []))
+        shutil.rmtree(touched.parent)
+    else:
+        with pytest.raises(BadInput, match=says):
+            bundle(root, tmp_path / "again.tar.xz", [])
+        touched.unlink()
+    unbundle(file, root)
+    tabulate(root, spec, tmp_path / "table")
 
 
 @pytest.mark.parametrize("place", ["data", "from_bundles/data"])

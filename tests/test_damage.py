@@ -18,8 +18,11 @@ from tailprompt.errors import BadInput
 from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
 from tailprompt.plan import agreement, standing
 from tailprompt.plan.held import finished, keep
+from tailprompt.plan.points import Point
+from tailprompt.plan.status import why_stale
 from tailprompt.predict import predict_file
 from tailprompt.report import records, trained
+from tailprompt.report.carried import run_files
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +186,24 @@ def test_a_kept_run_with_a_damaged_file_is_trained_and_not_put_back(scale, name)
     for output in agreement.OUTPUTS:
         (folder / output).unlink()
     assert not finished(folder, wanted, start=None, replaced=0)
+
+
+@pytest.mark.parametrize("other", ["cls-tanh/2", "prompt/1"])
+def test_a_run_that_was_copied_into_the_folder_of_another_is_not_that_run(scale, other):
+    root, folder = scale
+    copy = folder.parents[1] / other
+    shutil.copytree(folder, copy)
+    record, point = read_json(copy / "run.json"), Point.at("/".join(copy.parts[-5:]))
+    wanted = {key: record[key] for key in ("settings", "extras", "backbone")}
+    assert agreement.stands(wanted, Point.at("/".join(folder.parts[-5:])), root)
+    assert not agreement.stands(wanted, point, root)
+    assert why_stale(copy, wanted, []) == "holds the files of another run"
+    for takes in (shown, lambda _, copy: run_files(copy, root / "data/toy.json")):
+        with pytest.raises(BadInput, match=f"{other} has the run.json of another run; delete this folder$"):
+            takes(root, copy)
+    for output in agreement.OUTPUTS:
+        (copy / output).unlink()
+    assert not finished(copy, wanted, start=None, replaced=0), "nor is what was kept of it put back"
 
 
 @pytest.mark.parametrize("shift", [-10 * 365 * 86400, 10 * 365 * 86400])

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from project import TINY, copied, edited, rewritten, snakemake
 
-from tailprompt.plan.held import holder
+from tailprompt.plan.held import claim, holder
 
 pytestmark = pytest.mark.workflow
 
@@ -105,6 +105,30 @@ def test_two_drivers_train_each_run_once(project):
     assert trainings(project) == sorted(RUNS)
 
 
+@pytest.mark.parametrize("same", [False, True], ids=["another checkout", "another configuration"])
+def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path, same):
+    scale, other = f"shared{same}", project
+    results = project / f"results/{scale}"
+    if not same:
+        other = copied(tmp_path / "other")
+        (other / "results").symlink_to(project / "results")
+    with driver(project, *told(scale, 100000)) as process:
+        folders = [folder_of(project, scale, run) for run in RUNS]
+        wait(lambda: all(map(holder, folders)))
+        asked = {file: file.read_bytes() for file in results.glob("asked/**/*.json")}
+        second = snakemake(other, *told(scale, 2))
+        said = f"results/{scale} is in the hands of another Snakemake, process {process.pid} on "
+        assert second.returncode == 1 and said in second.stdout.splitlines()[-1], second.stdout
+        assert "Traceback" not in second.stdout
+        assert snakemake(other, "-n", *told(scale, 2)).returncode == 0
+        assert asked == {file: file.read_bytes() for file in results.glob("asked/**/*.json")}
+        process.kill()  # the driver alone
+        process.wait()
+        claim(results).close()
+        for folder in folders:
+            os.kill(holder(folder)["pid"], signal.SIGKILL)
+
+
 ENDED = {
     "terminated": (signal.SIGTERM, "stopped by SIGTERM after step "),
     "out of memory": (signal.SIGKILL, "it was ended without a word, as where memory ran out"),  # of the host
@@ -146,6 +170,10 @@ def trainings_begun(project):
 def test_a_forced_run_is_trained_again(project):
     assert snakemake(project, *told("forced", 2)).returncode == 0
     assert trainings(project) == sorted(RUNS)
-    for options, expected in (((), []), (("--forcerun", "train"), sorted(RUNS))):
-        assert snakemake(project, *told("forced", 2), *options).returncode == 0
+    kept = [folder_of(project, "forced", run) / ".finished" for run in RUNS]
+    inodes = [folder.stat().st_ino for folder in kept]
+    for forced, expected in ((), []), (["prepare"], []), (["train"], sorted(RUNS)):
+        options = ("--forcerun", *forced) if forced else ()
+        assert snakemake(project, *options, *told("forced", 2)).returncode == 0
         assert trainings(project) == expected
+        assert ([folder.stat().st_ino for folder in kept] == inodes) == (not expected)

@@ -139,7 +139,7 @@ def test_a_job_fails_in_a_fork_as_it_does_alone(folder, what):
     assert error.splitlines()[-1:] == said.splitlines()[-1:]
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_reaches_the_fork_which_ends_orderly(folder, number, status):
     file = folder / "pid"
     with preloaded():

@@ -77,9 +77,13 @@ def told(scale, *options, **settings):
     The cards may be made up, so runs ask for one and are computed on the CPU.
     """
     own = ("--jobs", "4", "--set-resources", "train:gpu=1", *options)
+    return ("runs", "--profile", "workflow/profiles/slurm", *own, *TINY, *config(scale, **settings))
+
+
+def config(scale, **settings):
+    """Options of Snakemake: the scale, with one seed and these settings."""
     protocol = f"protocols={{glee: {{seeds: [775], settings: {settings}}}}}"
-    config = ("--config", f"scale={scale}", "device=cpu", "threads=2", protocol)
-    return ("runs", "--profile", "workflow/profiles/slurm", *own, *TINY, *config)
+    return ("--config", f"scale={scale}", "device=cpu", "threads=2", protocol)
 
 
 def test_training_jobs_ask_for_a_card_and_for_more_when_asked_again(project):
@@ -158,6 +162,16 @@ def test_a_killed_driver_with_queued_jobs_is_started_again_and_nothing_is_traine
     )
 
 
+def test_a_job_at_its_time_limit_saves_its_state_and_says_so(project):
+    more = ("--retries", "0", "--set-resources", "train:runtime=1", "train:gpu=1")
+    pace = ("--slurm-init-seconds-before-status-checks", "5")
+    done = snakemake(project, *told("late", *pace, epochs=10**7, patience=10**7), *more)
+    assert done.returncode
+    assert len(list(project.glob("results/late/runs/**/state.pt"))) == 2
+    last = done.stdout.rstrip().splitlines()[-1]
+    assert "stopped by SIGTERM after step " in last and "goes on from there" in last, done.stdout
+
+
 @contextmanager
 def driver(project, log, *options):
     """Snakemake in the background."""
@@ -174,32 +188,92 @@ def driver(project, log, *options):
 
 
 AT_ONCE = ("--slurm-init-seconds-before-status-checks", "2", "--set-threads", "train=1")
+SHORT = {"epochs": 20, "patience": 100}  # 60 steps
+PAUSED = """
+                progress.step += 1
+                with open("steps", "a") as file:
+                    print(label, progress.step, sep="@", file=file)
+                while progress.step == 20 and not signals and not Path("go").is_file():
+                    time.sleep(0.1)
+"""
 
 
-def begun(project, scale):
-    """Whether both runs of a scale train."""
-    logs = [*project.glob(f"results/{scale}/logs/train/**/775.log")]
-    return len(logs) == 2 and all(" steps" in log.read_text("utf-8") for log in logs)
+@pytest.fixture(scope="module")
+def counted(project):
+    """The project, where training writes down each step, and waits after the 20th for a signal or `go`."""
+    with edited(
+        project / "src/tailprompt/training/loop.py", "\n                progress.step += 1\n", PAUSED
+    ):
+        yield project
 
 
-def test_a_cancelled_job_ends_the_wait_and_the_next_driver_goes_on_there(project):
-    options = told("cancelled", *AT_ONCE, "--retries", "0", epochs=10**7, patience=10**7)
-    log = project / "cancelled.log"
-    with driver(project, log, *options) as process:
-        wait(lambda: begun(project, "cancelled"), seconds=240)
+@pytest.fixture(scope="module")
+def undisturbed(counted):
+    """The runs of `counted` without SLURM, and nothing in their way."""
+    go = counted / "go"
+    go.touch()
+    options = ("--cores", "2", "--set-threads", "train=1", *TINY, *config("undisturbed", **SHORT))
+    done = snakemake(counted, "runs", *options)
+    assert done.returncode == 0, done.stdout
+    assert taken(counted) == upto(60)
+    go.unlink()
+    return numbers(counted, "undisturbed")
+
+
+def taken(project):
+    """The steps that were taken, each as often as it was."""
+    steps = project / "steps"
+    return sorted(steps.read_text().splitlines()) if steps.is_file() else []
+
+
+def upto(last):
+    """The steps of both runs up to the last, each once."""
+    return sorted(
+        f"toy {method} 775@{step}" for method in ("cls-tanh", "prompt") for step in range(1, last + 1)
+    )
+
+
+def numbers(project, scale):
+    """The bytes of what both runs of a scale learned and predict."""
+    runs = project / "results" / scale / "runs"
+    return {
+        str(file.relative_to(runs)): file.read_bytes()
+        for name in ("weights.safetensors", "predictions.parquet")
+        for file in runs.glob(f"**/775/{name}")
+    }
+
+
+def check_went_on(project, scale, options, undisturbed):
+    """The next driver ends the runs: each step was taken once, and the numbers are those of `undisturbed`."""
+    assert taken(project) == upto(20)
+    assert len(list(project.glob(f"results/{scale}/runs/**/state.pt"))) == 2
+    done = snakemake(project, *options)
+    assert done.returncode == 0, done.stdout
+    assert taken(project) == upto(60)
+    assert numbers(project, scale) == undisturbed
+    assert not list(project.glob(f"results/{scale}/runs/**/state.pt"))
+
+
+def test_a_cancelled_job_ends_the_wait_and_the_next_driver_goes_on_there(counted, undisturbed):
+    (counted / "steps").unlink()
+    options = told("cancelled", *AT_ONCE, "--retries", "0", **SHORT)
+    log = counted / "cancelled.log"
+    with driver(counted, log, *options) as process:
+        wait(lambda: taken(counted) == upto(20), seconds=240)
         answer("scancel", *dict(SUBMITTED.findall(log.read_text())))
         assert process.wait(timeout=120) == 1, log.read_text()
     last = log.read_text().rstrip().splitlines()[-1]
-    assert "stopped by SIGTERM after step " in last and "goes on from there" in last, log.read_text()
-    assert len(list(project.glob("results/cancelled/runs/**/state.pt"))) == 2
+    assert "stopped by SIGTERM after step 20 " in last and "goes on from there" in last, log.read_text()
+    check_went_on(counted, "cancelled", options, undisturbed)
 
 
-def test_runs_whose_node_was_lost_say_so_and_the_next_driver_goes_on_there(project):
+def test_runs_whose_node_was_lost_say_so_and_the_next_driver_goes_on_there(counted, undisturbed):
     """What is submitted again leaves out the lost node, and here there is no other."""
-    log, options = project / "lost.log", told("lost", *AT_ONCE, epochs=600, patience=1000)
+    (counted / "steps").unlink()
+    log, options = counted / "lost.log", told("lost", *AT_ONCE, **SHORT)
     [node] = set(answer("sinfo", "-h", "-N", "-o", "%N"))
-    with driver(project, log, *options) as process:
-        wait(lambda: begun(project, "lost"), seconds=240)
+    with driver(counted, log, *options) as process:
+        wait(lambda: taken(counted) == upto(20), seconds=240)
         try:
             answer("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
             assert process.wait(timeout=240) == 1, log.read_text()
@@ -208,24 +282,9 @@ def test_runs_whose_node_was_lost_say_so_and_the_next_driver_goes_on_there(proje
         finally:
             answer("scontrol", "update", f"nodename={node}", "state=resume")
     last = log.read_text().rstrip().splitlines()[-1]
-    assert "stopped by SIGTERM after step " in last or "its node was lost" in last, log.read_text()
+    assert "stopped by SIGTERM after step 20 " in last or "its node was lost" in last, log.read_text()
     assert "; sbatch refused its next attempt (" in last, log.read_text()
-    done = snakemake(project, *options)
-    assert done.returncode == 0, done.stdout
-    logs = [file.read_text() for file in project.glob("results/lost/logs/train/**/775.log")]
-    assert any("going on after step" in text for text in logs), logs  # one may have ended just before
-    assert len(list(project.glob("results/lost/runs/**/predictions.parquet"))) == 2
-    assert not list(project.glob("results/lost/runs/**/state.pt"))
-
-
-def test_a_job_at_its_time_limit_saves_its_state_and_says_so(project):
-    more = ("--retries", "0", "--set-resources", "train:runtime=1", "train:gpu=1")
-    pace = ("--slurm-init-seconds-before-status-checks", "5")
-    done = snakemake(project, *told("late", *pace, epochs=10**7, patience=10**7), *more)
-    assert done.returncode
-    assert len(list(project.glob("results/late/runs/**/state.pt"))) == 2
-    last = done.stdout.rstrip().splitlines()[-1]
-    assert "stopped by SIGTERM after step " in last and "goes on from there" in last, done.stdout
+    check_went_on(counted, "lost", options, undisturbed)
 
 
 def wait(look, seconds=60):

@@ -371,6 +371,13 @@ def test_what_is_damaged_is_made_again(project, name, jobs):
         assert planned(project) == jobs
 
 
+def test_a_damaged_note_does_not_hide_an_edit(project):
+    """Its rows are prepared anew. Runs wait for the next command, which tables ask for if the rows differ."""
+    change, _ = EDITS["split"]
+    with change(project), longer("results/tiny/made/data/other.json", "}")(project):
+        assert planned(project) == prepared("other")
+
+
 FORGOTTEN = [
     ["claim", "memory"],
     ["features", "killed driver"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import ExitStack
 
@@ -59,6 +60,29 @@ def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_t
         file.touch()
     assert planned(project) == []
     assert "Nothing to be done" in snakemake(project, "all", "-n", *TINY).stdout
+
+
+@pytest.mark.parametrize(
+    "name, rules",
+    {
+        "overview.html": {"overview"},
+        "scores.parquet": {"scores"},
+        "backbones/tiny.json": {"backbone"},
+        "data/toy.json": {"prepare", "tabulate", "draw", "overview", "scores"},
+        "tables/glee/table1.md": {"tabulate"},
+        "figures/glee/figure3.png": {"draw"},
+    }.items(),
+)
+def test_one_flipped_byte_in_what_is_made_of_runs_makes_it_again_and_trains_nothing(project, name, rules):
+    file = project / "results/tiny" / name
+    content, times = file.read_bytes(), file.stat()
+    middle = len(content) // 2
+    file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    done = snakemake(project, "all", "scores", str(file.relative_to(project)), "-n", *TINY)
+    file.write_bytes(content)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert {rule for rule, _ in wildcards(done.stdout)} - {"all", "runs", "tables", "figures"} == rules
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):
@@ -212,6 +236,7 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
             whole, point, settings(whole, point), made.weights(whole, "tiny", folder), folder
         )
         about = {**json.loads((run / "run.json").read_text()), **wanted, "start_sha256": "of its start"}
+        about["point"] = vars(point)
         (run / "run.json").write_text(json.dumps(about))
     files = (*TINY, "focal.yaml")
     assert not names(planned(folder, *files), "train", "method")

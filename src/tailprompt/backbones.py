@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import asked_of, json_option, sha256, write_json
+from tailprompt.files import asked_of, json_option, seal, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import check_pinned, source, unavailable
 from tailprompt.model.folder import files_in, names_of
@@ -76,6 +76,7 @@ def main() -> None:
     load(row, torch.device("meta") if "device_map" in row else CPU)  # shows a fault before any training job
     check_folder(asked_of(options.row).get("weights"), Path(row.get("path", "")), row["family"])
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
+    seal(Path(options.out))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -55,18 +56,20 @@ def refused_as(kind: type[BaseException]) -> Iterator[None]:
     try:
         yield
     except (BadInput, OSError) as error:
-        raise kind(str(error)) from None
+        raise kind(sentence(error)) from None
 
 
 def stage(main: Callable[[], None]) -> None:
     """Run the `main` of a stage. What the user can act on ends in one line in the place of a traceback.
 
     That is bad input, an OSError and too little memory, with exit status 2, and SIGTERM, which raises
-    Stopped, so that the stage removes its half-written files.
+    Stopped as SIGINT raises KeyboardInterrupt, so that the stage removes its half-written files.
     """
     signal.signal(signal.SIGTERM, terminated)
     try:
-        main()
+        with suppress(KeyboardInterrupt):
+            return main()
+        terminated(signal.SIGINT)
     except Stopped as end:
         tell(end.text)
         raise SystemExit(end.code) from None
@@ -83,9 +86,16 @@ def tell(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def terminated(number: int, _) -> None:
+def terminated(number: int, _=None) -> None:
     """End a stage that has nothing to save."""
     raise Stopped(number, "; nothing is left half-written, and the same command begins again")
+
+
+def why(error: OSError) -> str:
+    """Why the system gives or takes no file."""
+    if isinstance(error, FileExistsError) and os.path.islink(name := str(error.filename)):
+        return f"a link to {os.readlink(name)}, which is not there"
+    return error.strerror or str(error)
 
 
 def sentence(error: Exception) -> str | None:
@@ -93,7 +103,8 @@ def sentence(error: Exception) -> str | None:
     if isinstance(error, BadInput):
         return str(error)
     if isinstance(error, OSError):
-        return f"{type(error).__name__}: {error}"
+        named = error.filename is not None
+        return f"{error.filename} cannot be read or written ({why(error)})" if named else f"{why(error)}"
     text = " ".join(str(error).split())
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
         return (

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, known, why
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def whole(path: str | Path) -> Iterator[Path]:
         temporary.touch()
         mode = temporary.stat().st_mode
     except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror}: {error.filename})") from None
+        raise BadInput(f"{path} cannot be written ({why(error)}: {error.filename})") from None
     try:
         with writing(path, temporary):
             yield temporary
@@ -211,19 +211,26 @@ def seal(*files: Path) -> None:
 
 
 def as_written(file: Path) -> bool:
-    """Whether a file has the digest that `seal` wrote; True without one."""
+    """Whether a file is there with the digest that `seal` wrote; True without one."""
     seal = seal_of(file)
     lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
     digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    return file.name not in digests or digests[file.name] == sha256(file)
+    return file.name not in digests or file.is_file() and digests[file.name] == sha256(file)
+
+
+def check_sealed(*files: Path) -> None:
+    """Raise BadInput, with what to do, if a file is not what a job wrote or a bundle brought."""
+    for file in files:
+        if not as_written(file):
+            raise BadInput(
+                f"{file} is not what its job wrote (SHA-256); run snakemake again, which makes it anew, or "
+                "delete it and unbundle again, if a bundle brought it"
+            )
 
 
 def read_sealed(path: Path, *keys: str) -> dict:
     """The JSON object in a file that a job wrote; raises BadInput, with what to do, where it is damaged."""
-    if not as_written(path):
-        raise BadInput(
-            f"{path} is not what its job wrote (SHA-256); run snakemake again, which makes it anew"
-        )
+    check_sealed(path)
     try:
         return read_json(path, *keys)
     except BadInput as error:  # of a version that wrote no digest

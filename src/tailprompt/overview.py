@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import stage
-from tailprompt.files import json_option, whole
+from tailprompt.files import json_option, seal, whole
 from tailprompt.report.overview import overview
 
 
@@ -26,6 +26,7 @@ def main() -> None:
     page = overview(chosen.root, json_option(chosen.spec, "--spec", "scale", "papers"))
     with whole(chosen.out) as temporary:
         temporary.write_text(page, "utf-8")
+    seal(chosen.out)
 
 
 if __name__ == "__main__":

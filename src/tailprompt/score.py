@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, whole
+from tailprompt.files import read_json, seal, whole
 from tailprompt.plan import agreement
 from tailprompt.plan.places import BUNDLED, present, report_file
 from tailprompt.report.answers import answers
@@ -104,6 +104,7 @@ def main() -> None:
         table = collect(chosen.collect)
         with whole(chosen.collect / "scores.parquet") as temporary:
             table.to_parquet(temporary, index=False)
+        seal(chosen.collect / "scores.parquet")
     elif chosen.run and chosen.data:
         score_run(chosen.run, chosen.data)
     else:

@@ -100,8 +100,8 @@ def train(
     if getattr(run.head, "head_start", None) == "class_means" and not start:
         start_from_means(model, as_evaluated())
     origin = start and sha256(file_of(start))
-    of_backbone = [asked["backbone"], asked.get("weights")]
-    same = [asked["settings"], *of_backbone, prepared.words, prepared.digests["rows_sha256"], origin, code()]
+    made_of = [asked["backbone"], asked.get("weights"), prepared.words, prepared.digests["rows_sha256"]]
+    same = [vars(point), asked["settings"], *made_of, origin, code()]
     scorer = scorer_of(task, prepared.report)
     seen = with_vectors(model, splits, run)
     progress = fit_model(

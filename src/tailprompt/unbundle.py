@@ -3,7 +3,8 @@
 `tailprompt unbundle FILE ...` adds what `tailprompt bundle` wrote to results/<scale>/from_bundles, where
 tables and figures find it: `snakemake tables figures` with the scale's configuration makes them. A run that
 is there already is kept. Two versions of a run or data set are refused, and a bundle that is not whole,
-before anything of it is written. Weights do not travel: a run is trained here if another starts from it.
+before anything of it is written. What it brings is noted with its SHA-256, so that tables and bundles notice
+an edit. Weights do not travel: a run is trained here if another starts from it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import beside, given, json_object, read_json, reading, write_json, writing
-from tailprompt.plan.agreement import CARRIED, data_digests, same_data
+from tailprompt.files import (
+    as_written,
+    beside,
+    given,
+    json_object,
+    read_json,
+    reading,
+    seal,
+    seal_of,
+    sha256,
+    write_json,
+    writing,
+)
+from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
 from tailprompt.plan.places import BUNDLED, run_folder
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
@@ -45,9 +58,12 @@ def unbundle(file: Path, root: Path | None = None) -> str:
         news = [report for report in reports if not is_here(file, report, root)]
         runs = [folder for folder in folders if not run_is_here(file, folder, root)]
         for report in news:
-            move(source, root / BUNDLED, (report.with_suffix(".parquet"), report))
+            table = report.with_suffix(".parquet")
+            seal(report, table)
+            move(source, root / BUNDLED, (seal_of(report), table, report))
         for folder in runs:
-            move(source, root / BUNDLED, (folder / name for name in CARRIED))
+            write_json(folder / DIGESTS, {name: sha256(folder / name) for name in CARRIED})
+            move(source, root / BUNDLED, (folder / name for name in (DIGESTS, *CARRIED)))
     write_json(root / BUNDLED / ABOUT, {"scale": scale})
     kept = len(folders) - len(runs)
     return f"runs added to {root / BUNDLED} from {file}: {len(runs)}; there already: {kept}"
@@ -137,7 +153,7 @@ def report_of(folder: Path) -> Path:
 
 
 def is_here(file: Path, report: Path, root: Path) -> bool:
-    """Whether a bundle brought a data set before; raises BadInput if the one here is another."""
+    """Whether a data set that a bundle brought is here; raises BadInput if the one here is another."""
     theirs = data_digests(report.with_suffix(".parquet"))
     brought = root / BUNDLED / "data" / report.name
     for here in (root / "data" / report.name, brought):
@@ -146,7 +162,7 @@ def is_here(file: Path, report: Path, root: Path) -> bool:
                 f"{here} is of other data than {report.stem} in {file}; give the changed data set a name of "
                 "its own, or remove what should go"
             )
-    return brought.is_file()
+    return brought.is_file() and as_written(brought.with_suffix(".parquet"))
 
 
 def run_is_here(file: Path, folder: Path, root: Path) -> bool:
@@ -154,7 +170,7 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
     here = run_folder(root, Point.at("/".join(folder.parts[-5:])))
     if not (here / "run.json").is_file():
         return False
-    ours, theirs = run_files(here, report_of(here)), run_files(folder, report_of(folder))
+    ours, theirs = (run_files(each, report_of(folder)) for each in (here, folder))  # of the same data
     if differing := [name for name in CARRIED if ours[name] != theirs[name]]:
         raise BadInput(
             f"{here} is another version of the run than that in {file} (they differ in "

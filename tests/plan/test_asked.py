@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,53 @@ def test_a_dry_run_writes_apart_unless_what_is_there_stands(tmp_path):
     assert planned.stat().st_mtime_ns > max(each.stat().st_mtime_ns for each in made_here)
 
 
+BEFORE = {"row": {"path": "a.csv", "scheme": None}, "files": {"a.csv": "1"}, "words": None}
+ASKED = {**BEFORE, "named": []}
+NOTES = {
+    "as asked": (ASKED, True),
+    "time of what it replaced": ({**ASKED, "replaces": 1}, True),
+    "other value": ({**ASKED, "files": {"a.csv": "2"}}, False),
+    "key of the row newly there": ({**ASKED, "row": {"path": "a.csv"}}, False),
+    "key of the row gone": ({**ASKED, "row": {**ASKED["row"], "rest": True}}, False),
+    "other class named": ({**ASKED, "named": ["law"]}, False),
+    "of before classes were named": (BEFORE, True),
+    **{f"without {key}": ({k: ASKED[k] for k in ASKED if k != key}, False) for key in BEFORE},
+    "empty": ({}, False),
+}
+DAMAGED = {"nothing": "", "cut": '{"row": {"pa', "list": "[]", "zeros": "\0" * 9}
+
+
+@pytest.mark.parametrize("noted, stands", NOTES.values(), ids=NOTES)
+def test_what_was_made_stands_where_its_note_says_all_that_is_asked(tmp_path, noted, stands):
+    note = tmp_path / "note.json"
+    assert standing.same([], ASKED, note), "made before there were notes"
+    write_json(note, noted)
+    assert standing.same([], ASKED, note) == stands
+    assert not standing.same([tmp_path / "gone"], ASKED, note)
+
+
+def test_classes_that_are_named_now_are_not_in_a_note_of_before(tmp_path):
+    write_json(tmp_path / "note.json", BEFORE)
+    assert not standing.same([], {**ASKED, "named": ["law"]}, tmp_path / "note.json")
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_note_is_not_believed(tmp_path, content):
+    note = tmp_path / "note.json"
+    note.write_text(content)
+    assert not standing.same([], ASKED, note)
+
+
+@pytest.mark.parametrize("said", [[], ["row"], ["row", "files", "words", "first"]], ids=len)
+def test_rows_of_a_note_that_does_not_say_all_are_known_by_their_digests_alone(tmp_path, monkeypatch, said):
+    config = scale("demo")
+    dataset = blocks.all_points(config)[0].dataset
+    asked_now = standing.wanted(config, "data", dataset)
+    monkeypatch.setattr(standing, "wanted", lambda *_: asked_now)
+    write_json(tmp_path / standing.note(config, "data", dataset), {key: asked_now[key] for key in said})
+    assert standing.rows_stand(config, dataset, tmp_path)
+
+
 def test_a_run_stands_on_the_rows_that_its_data_have_now(tmp_path):
     for number, (trained, there) in enumerate([("now", True), ("before", False), (None, True)]):
         where, _ = finished(tmp_path, WANTED, f"p/b/d/m/{number}", data={"sha256": trained})
@@ -206,3 +254,30 @@ def test_training_refuses_words_that_are_no_longer_those_that_are_asked(tmp_path
     (tmp_path / "words.csv").write_text("label,words\na,y\n")
     with pytest.raises(BadInput, match=r"words\.csv is no longer what .*1\.json says"):
         agreement.read_asked(file, tmp_path)
+
+
+def test_a_run_stands_on_the_copy_of_a_report_whose_data_were_removed(tmp_path):
+    where, _ = finished(tmp_path, WANTED, data={"rows_sha256": "these", "sha256": "of a file"})
+    assert agreement.stands(WANTED, where, tmp_path), "of an older version, which left no copy"
+    for rows, there in ("these", True), ("others", False):
+        write_json(tmp_path / "made/reports/d.json", {"rows_sha256": rows})
+        agreement.reported_at.cache_clear()
+        assert agreement.stands(WANTED, where, tmp_path) == there
+    write_json(tmp_path / "data/d.json", {"rows_sha256": "these"})
+    assert agreement.stands(WANTED, where, tmp_path), "what is there goes before the copy"
+
+
+@pytest.mark.parametrize("place", ["results/tiny/runs/curve.csv", "own data/rows.csv"])
+def test_a_file_of_the_future_is_named_with_the_command_that_mends_it(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    file, results = Path(place), Path("results/tiny")
+    for each in (file, results / "asked.json"):
+        each.parent.mkdir(parents=True, exist_ok=True)
+        each.touch()
+    standing.check_times([file, Path("not/there")], results)
+    later = file.stat().st_mtime + 3600
+    os.utime(file, (later, later))
+    with pytest.raises(BadInput, match=rf"^{place} is of the future by the clock \(.*\), and ") as error:
+        standing.check_times([results / "asked.json", file], results)
+    subprocess.run(str(error.value).partition("or run: ")[2], shell=True, check=True)
+    standing.check_times([file], results)

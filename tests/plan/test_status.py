@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import stat
 import sys
 from types import SimpleNamespace
@@ -12,13 +13,13 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.files import write_json
-from tailprompt.plan import blocks, standing, starts
+from tailprompt.files import read_json, sha256, write_json
+from tailprompt.plan import agreement, blocks, standing, starts
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
-from tailprompt.plan.held import held
+from tailprompt.plan.held import held, keep
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
@@ -64,6 +65,25 @@ def test_each_state_is_told_with_its_reason(stood):
     assert f"  {POINTS[4].path}: differs in backbone.family" in text
     assert f"  {POINTS[5].path}: it was ended without a word, as where memory ran out" in text
     assert code == FAILED
+
+
+@pytest.mark.parametrize("name", agreement.OUTPUTS)
+def test_a_finished_run_with_a_damaged_file_is_not_done(tmp_path, name):
+    point = POINTS[0]
+    finish(tmp_path, DEMO, point)
+    folder = tmp_path / "results/demo/runs" / point.path
+    about = read_json(folder / "run.json") | {"weights_sha256": sha256(folder / agreement.OUTPUTS[0])}
+    write_json(
+        folder / "run.json", about | {"files": {each: sha256(folder / each) for each in agreement.CHECKED}}
+    )
+    keep(folder)
+    assert status(DEMO, tmp_path, {})[0].startswith("scale demo, 28 runs: 1 done, ")
+    copy = (folder / name).read_bytes()
+    (folder / name).unlink()  # a link to what is kept
+    (folder / name).write_bytes(copy + b" ")
+    text, code = status(DEMO, tmp_path, {})
+    assert text.startswith("scale demo, 28 runs: 1 stale, ") and code == OPEN
+    assert re.search(rf"{name} is not what its run wrote .*tailprompt retrain {point.path}", text)
 
 
 def test_a_running_runs_time_is_what_it_says_itself(stood, monkeypatch):
@@ -131,6 +151,7 @@ def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkey
         ("tailprompt train: error: --slots are numbers from 1\n", "--slots are numbers from 1"),
         ("a bar  3%|x\r 9%|y\rerror: full\n", "full"),
         (f"{TRACEBACK}\nKeyError: 'z'\n", "a fault of tailprompt (KeyError: 'z')"),
+        (f"{TRACEBACK}\nKeyboardInterrupt\n", "stopped by SIGINT"),
         ("toy: 3 of 9 steps\n", None),
         ("error: at first\nall is well\n", None),
         ("", None),

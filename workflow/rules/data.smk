@@ -84,11 +84,12 @@ rule prepare:
         learned=lambda wildcards, input: option("--learned", input.learned),
         parts=lambda wildcards, input: options("--parts", input.parts),
         note=noted("data", "dataset"),
+        kept=noted("reports", "dataset"),
     shell:
         "python -m tailprompt.prepare --dataset results/{wildcards.scale:q}/told/data/{wildcards.dataset:q}.json"
         " --data-dir {params.folder:q} --raw {params.raw:q} {params.listing} {params.learned} {params.parts}"
         " --asked {input.asked:q} --out {output.table:q} > {log:q} 2>&1"
-        " && note {input.asked:q} {params.note:q}"
+        " && note {output.report:q} {params.kept:q} && note {input.asked:q} {params.note:q}"
 
 
 rule fetch:

@@ -42,6 +42,7 @@ rule runs:
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
+        asked=lambda _: asked_once("scores", {"runs": sorted(point.path for point in POINTS)}, ["parquet"]),
         runs=all_predictions,
         data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
@@ -51,5 +52,8 @@ rule scores:
         f"results/{SCALE}/logs/scores.log",
     conda:
         "../../envs/tables.yaml"
+    params:
+        note=f"results/{SCALE}/made/scores.json",
     shell:
         'python -m tailprompt.score --collect "$(dirname {output:q})" > {log:q} 2>&1'
+        " && note {input.asked:q} {params.note:q}"

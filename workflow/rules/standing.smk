@@ -31,10 +31,17 @@ if not TRAINS:
     SHOWN = narrow
 
 
+claimed = cache(held.claim)  # kept open, and so held, to the end
+
+
 @cache
+@refused_as(SystemExit)
 def starts_jobs():
-    """Whether this process starts jobs itself: it is no dry run and none of the jobs."""
-    return workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
+    """Whether this process starts jobs itself: it is no dry run and none of the jobs. No other does so here."""
+    starts = workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
+    if starts and workflow.execution_settings.lock:
+        claimed(RESULTS)
+    return starts
 
 
 @cache
@@ -94,6 +101,12 @@ def check_asked(jobs):
         )
 
 
+@refused_as(SystemExit)
+def check_times(jobs):
+    """Exit with a sentence if a file that a job reads is of the future."""
+    standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
+
+
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     point = points.Point.at(wildcards.point)
@@ -134,14 +147,18 @@ def shown_asked(what, *endings):
     """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
 
     def file(wildcards):
-        kind, name = f"{what}/{wildcards.paper}", wildcards.name
-        wanted = made.read_back({"spec": shown.block(SHOWN, what, wildcards.paper, name)})
-        files = [RESULTS / kind / f"{name}.{ending}" for ending in endings]
-        settled = standing.same(files, wanted, Path(standing.note(config, kind, name)))
-        asked = ask(f"{kind}/{name}", wanted, files, settled=settled)
-        return ancient(asked) if settled else asked
+        spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
+        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, endings)
 
     return file
+
+
+def asked_once(name, spec, endings):
+    """The file that says what is asked of files of one name, old if they are that and undamaged."""
+    wanted, files = made.read_back({"spec": spec}), [RESULTS / f"{name}.{ending}" for ending in endings]
+    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
+    asked = ask(name, wanted, files, settled=settled)
+    return ancient(asked) if settled else asked
 
 
 def noted(kind, of):
@@ -186,10 +203,11 @@ def kept(files):
     return [before_update(file) if file in standing_files() and not forced else file for file in files]
 
 
-def forget_finished():
-    """Give up what is kept of finished runs, for a command that forces jobs."""
-    for point in POINTS:
-        held.forget(Path("results", SCALE, "runs", point.path))
+def forget_finished(jobs):
+    """Give up what is kept of the finished runs that jobs will train, for a command that forces jobs."""
+    for job in jobs:
+        if job.rule.name == "train":
+            held.forget(RESULTS / "runs" / job.wildcards.point)
 
 
 @cache

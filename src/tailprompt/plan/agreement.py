@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import csv
 import shlex
+from dataclasses import fields
 from functools import cache
 from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import as_written, keyed, read_json, reading, sha256
-from tailprompt.plan.places import BUNDLED, brought, report_file, results_of, run_folder
+from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
-FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run, and its digests
+FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run; digests of its files
 DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
@@ -30,15 +31,23 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
     """
     folder = run_folder(results, point)
     record = tolerant(folder / "run.json")
-    if record is None or not complete(folder) or differing(record, wanted):
+    if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
-    present = reported(report_file(results, point.dataset))
+    report = report_file(results, point.dataset)
+    present = reported(report) or reported(copy_of_report(report))  # of a data set that is gone
     return trained_on(record, present) and same_start(record, folder, wanted)
 
 
 def complete(folder: Path) -> bool:
     """Whether the folder of a run has all its files."""
     return all((folder / name).is_file() for name in (CARRIED if brought(folder) else OUTPUTS))
+
+
+def is_of(folder: Path, record: dict) -> bool:
+    """Whether a run.json is that of the run in `folder`, and not copied there; True if it does not say."""
+    point = record.get("point")
+    own = [str(point.get(field.name)) for field in fields(Point)] if isinstance(point, dict) else []
+    return point is None or own == [*folder.absolute().parts[-5:]]
 
 
 def trained_on(record: dict, present: dict[str, str]) -> bool:
@@ -115,14 +124,18 @@ def holds(has: list | bool | None, wanted: list | bool) -> bool:
 
 
 def check_intact(folder: Path, record: dict) -> None:
-    """Raise BadInput if a file of a run is not the one that its run.json has the digest of.
+    """Raise BadInput if a folder holds another run, or a file that its run.json has another digest of.
 
-    The digest of run.json itself is with what is kept of the run. Runs of older versions have no such
-    digests, and a bundle holds predictions in another form.
+    The digest of run.json itself is with what is kept of the run; those of a run from a bundle, whose files
+    have another form, stand beside them. Runs of older versions have no such digests.
     """
-    kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
-    own = {"run.json": kept} if kept else {}
-    digests = {} if brought(folder) else {**record.get("files", {}), **own}
+    if not is_of(folder, record):
+        raise BadInput(f"{folder} has the run.json of another run; delete this folder")
+    if brought(folder):
+        digests = tolerant(folder / DIGESTS) or {}
+    else:
+        kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
+        digests = {**record.get("files", {}), **({"run.json": kept} if kept else {})}
     for name, digest in digests.items():
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
@@ -138,6 +151,8 @@ def check_weights(folder: Path) -> None:
 
 def damaged(file: Path, folder: Path) -> str:
     """The sentence for a file that is not what a run wrote."""
+    if brought(folder):
+        return f"{file} is not what its bundle brought (SHA-256); delete {folder}, and unbundle it again"
     return (
         f"{file} is not what its run wrote (SHA-256); it was damaged or edited. To train the run again: "
         f"tailprompt retrain {shlex.quote('/'.join(folder.absolute().parts[-5:]))}"

@@ -6,6 +6,7 @@ key. A list is replaced as a whole.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
@@ -40,6 +41,10 @@ def load(
 
     Raises BadInput, one sentence with file and key, at the first fault.
     """
+    if sys.getfilesystemencoding() == "ascii":
+        raise BadInput(
+            "Python can name files and print in ASCII alone here; unset PYTHONUTF8, or set LC_ALL=C.UTF-8"
+        )
     layers = layers_of(files, values, root)
     config = without_dropped(reduce(merge, (layer for _, layer in layers)))
     check(config, layers, str(Path(root, found(SCHEMAS, root))))

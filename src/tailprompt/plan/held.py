@@ -1,8 +1,9 @@
-"""A run's folder belongs to one process at a time, and a run that is finished there is not trained twice.
+"""A folder belongs to one process at a time, and a run that is finished in its folder is not trained twice.
 
 The lock is the system's, on the file `.lock`, and ends with the process, however that ends; the file says
-whose it is. What is finished is kept in `.finished` too, as hard links: Snakemake removes the outputs of a
-job before it starts, also those that the job of a killed driver has just written.
+whose it is. A Snakemake has the results of its scale, and a job the folder of its run. What is finished is
+kept in `.finished` too, as hard links: Snakemake removes the outputs of a job before it starts, also those
+that the job of a killed driver has just written.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from tailprompt.errors import BadInput
 from tailprompt.files import beside, sha256, write_json, writing
 from tailprompt.machine.progress import say
-from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, of_data, tolerant
+from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, is_of, of_data, tolerant
 
 LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # of a file system without them
@@ -40,12 +42,33 @@ def held(folder: Path, *, pause: float = 2.0) -> Iterator[None]:
             file.close()
             file = opened(folder)
     with file:
-        job = os.environ.get("SLURM_JOB_ID")
-        with writing(folder / LOCK):
-            file.truncate(0)
-            file.write(json.dumps({"host": platform.node(), "pid": os.getpid(), "job": job}))
-            file.flush()
+        sign(file)
         yield
+
+
+def claim(results: Path) -> TextIO:
+    """Hold the results of a scale until the returned file is closed or this process ends.
+
+    Raises BadInput while another Snakemake does, of whatever checkout: jobs read there what they are asked.
+    """
+    file = opened(results)
+    if not locked(file):
+        who = name_of(tolerant(results / LOCK) or {})
+        raise BadInput(
+            f"{results} is in the hands of another Snakemake, {who}; wait for its end, or give this "
+            "configuration a scale of its own"
+        )
+    sign(file)
+    return file
+
+
+def sign(file: TextIO) -> None:
+    """Write whose the lock is."""
+    job = os.environ.get("SLURM_JOB_ID")
+    with writing(file.name):
+        file.truncate(0)
+        file.write(json.dumps({"host": platform.node(), "pid": os.getpid(), "job": job}))
+        file.flush()
 
 
 def opened(folder: Path) -> TextIO:
@@ -63,7 +86,7 @@ def locked(file: TextIO, how: int = fcntl.LOCK_EX) -> bool:
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        say(f"{file.name}: this file system has no locks, so two jobs could train this run at once")
+        say(f"{file.name}: this file system has no locks, so two processes could write here at once")
     return True
 
 
@@ -116,10 +139,12 @@ def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) ->
     """
     kept = {name: copy_of(folder / FINISHED, name) for name in OUTPUTS}
     record = tolerant(kept["run.json"])
-    if record is None or differing(record, wanted) or record.get("start_sha256") != start:
+    if record is None or not is_of(folder, record) or differing(record, wanted):
         return False
     digests = tolerant(folder / FINISHED / DIGESTS) or {}
-    if not of_data(record, folder) or not intact(kept, digests) or made(kept) <= replaced:
+    if record.get("start_sha256") != start or not of_data(record, folder):
+        return False
+    if not intact(kept, digests) or made(kept) <= replaced:
         return False
     for name, file in kept.items():
         if not (folder / name).is_file():

@@ -38,6 +38,11 @@ def report_file(results: Path, dataset: str) -> Path:
     return other if not here.is_file() and other.is_file() else here
 
 
+def copy_of_report(report: Path) -> Path:
+    """Where the job that prepares a data set leaves a copy of its report."""
+    return report.parents[1] / "made/reports" / report.name
+
+
 def anywhere(row: dict) -> dict:
     """What the row of a data set says on every machine, but for what runs on it may start from."""
     return {key: value for key, value in row.items() if key not in (*WHERE, "joined_in")}

@@ -30,6 +30,8 @@ def reason(log: Path) -> str | None:
     last = (end_of(log) or [""])[-1]
     if said := SAID.match(last):
         return said[1]
+    if last == "KeyboardInterrupt":  # before the stage began, as while it imported torch
+        return "stopped by SIGINT"
     return f"a fault of tailprompt ({last})" if in_traceback(end_of(log)) else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tailprompt.errors import BadInput, few, known
+from tailprompt.errors import BadInput, few, known, why
 from tailprompt.plan import blocks
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.places import BUNDLED
@@ -77,4 +77,7 @@ def delete(places: list[Path]) -> None:
         if who := holder(place):
             raise BadInput(f"{place} is being trained by {name_of(who)}; stop that first")
     for place in places:
-        shutil.rmtree(place)
+        try:
+            shutil.rmtree(place)
+        except OSError as error:
+            raise BadInput(f"{place} cannot be deleted ({why(error)})") from None

@@ -7,6 +7,7 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,15 +15,19 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.plan import made
 from tailprompt.plan.agreement import OUTPUTS, tolerant
+from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point
 from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
+MINUTE = 60  # seconds, by which the clocks of two file systems may differ
+UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
 
 
 @dataclass(frozen=True)
@@ -69,20 +74,20 @@ def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
 def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
     """Whether files are all there, undamaged and made of what is asked.
 
-    Without a note that is believed, and so is what a note of an older version does not say.
+    Without a note that is believed. A note that is damaged, or does not say all that is asked, is not.
     """
-    noted = tolerant(note) or {}
     here = all(file.is_file() and as_written(file) for file in files)
-    return here and all(noted[key] == asked[key] for key in asked.keys() & noted.keys())
+    return here and (not note.is_file() or asked.items() <= {**UNSAID, **(tolerant(note) or {})}.items())
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
-    """Whether preparing would give a data set the rows that it has; True if nobody noted what was asked.
+    """Whether preparing would give a data set the rows that it has; True if no note says all that was asked.
 
     What is only said of the rows, as a title or the threshold of a group, may differ.
     """
-    noted = tolerant(root / note(config, "data", dataset))
-    return noted is None or of_rows(without_time(noted)) == of_rows(wanted(config, "data", dataset, root))
+    noted = tolerant(root / note(config, "data", dataset)) or {}
+    asked = wanted(config, "data", dataset, root)
+    return not asked.keys() <= noted.keys() or of_rows(without_time(noted)) == of_rows(asked)
 
 
 def of_rows(asked: dict) -> dict:
@@ -159,6 +164,19 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
     if times and file.stat().st_mtime_ns <= min(times):
         newer = max(time.time_ns(), min(times) + SECOND)  # outputs may be of the future, by a clock set back
         os.utime(file, ns=(newer, newer))
+
+
+def check_times(files: Iterable[Path], results: Path) -> None:
+    """Raise BadInput if a file is of the future: Snakemake deletes what a job makes of it, as it is older."""
+    clock = results / LOCK
+    clock.touch()  # asks the file system for the time, which may be that of a server
+    now = clock.stat().st_mtime
+    if future := [file for file in files if file.exists() and file.stat().st_mtime > now + MINUTE]:
+        place = f"{results}/" if (first := min(future)).is_relative_to(results) else str(first)
+        raise BadInput(
+            f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
+            f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
+        )
 
 
 def without_time(asked: dict) -> dict:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
+from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
@@ -69,6 +70,9 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:
         seconds = finished(config, point, here, root)
+        if seconds is not None:
+            agreement.check_intact(folder, read_json(folder / "run.json"))
+            agreement.check_weights(folder)
     except BadInput as error:
         return State("stale", str(error))
     if seconds is not None:
@@ -86,6 +90,8 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
 def why_stale(folder: Path, wanted: dict, changed: list[str]) -> str:
     """In what a run is not the one that is asked. changed: data sets that will have other rows."""
     record = agreement.tolerant(folder / "run.json") or {}
+    if not agreement.is_of(folder, record):
+        return "holds the files of another run"
     if wrong := agreement.differing(record, wanted):
         return f"differs in {', '.join(wrong)}"
     if not agreement.complete(folder):

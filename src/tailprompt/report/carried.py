@@ -17,10 +17,9 @@ import pandas as pd
 from pyarrow import parquet
 
 from tailprompt.errors import BadInput
-from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
-from tailprompt.plan.agreement import DATA, complete, data_digests, digests_of, same_data
+from tailprompt.files import check_sealed, keyed, read_json, read_parquet, reading, sha256
+from tailprompt.plan.agreement import DATA, check_intact, complete, data_digests, digests_of, same_data
 from tailprompt.plan.places import anywhere, brought
-from tailprompt.plan.points import Point
 from tailprompt.report.answers import SPLITS, answers
 from tailprompt.report.sound import check_answers, check_curve, check_record, check_summary, check_vectors
 from tailprompt.report.trained import summary
@@ -40,7 +39,9 @@ def is_name(scale) -> bool:
 
 def dataset_files(report: Path) -> dict[str, bytes]:
     """Name -> content of the files of a data set. report: its .json file, beside the Parquet file."""
-    about, path = read_json(report, "dataset", "classes", "groups"), report.with_suffix(".parquet")
+    path = report.with_suffix(".parquet")
+    check_sealed(report, path)
+    about = read_json(report, "dataset", "classes", "groups")
     if about["dataset"] != report.stem:
         raise BadInput(f"{report} is the report of data set {about['dataset']}")
     task = recorded(about)
@@ -61,9 +62,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
         raise BadInput(f"{folder} is there without its data set")
     record = read_json(folder / "run.json")
     check_record(folder / "run.json", record)
-    point, data = Point.at("/".join(folder.parts[-5:])), report.with_suffix(".parquet")
-    if record["point"] != vars(point):
-        raise BadInput(f"{folder} has the run.json of another run")
+    check_intact(folder, record)
+    data = report.with_suffix(".parquet")
     trained = digests_of(keyed(record["data"], folder / "run.json", "sha256"))
     if not same_data(trained, data_digests(data)):
         raise BadInput(f"{folder} was trained on data that {data} no longer holds")

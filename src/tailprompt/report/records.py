@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, read_parquet, read_sealed
+from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
 from tailprompt.plan import agreement
 from tailprompt.plan.home import found
 from tailprompt.plan.places import report_file, results_of, run_folder
@@ -52,6 +52,7 @@ def report(root: Path, dataset: str) -> dict:
     path = report_file(root, dataset)
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
+    check_sealed(path.with_suffix(".parquet"))
     return read_sealed(path, "classes", "rows", "counts", "groups")
 
 
