@@ -16,9 +16,13 @@ from tailprompt.data.writers import WRITERS
 LARGE = 2**53 + 1  # the first whole number that a float has not
 
 
+def read(path):
+    return rows(path, "utf-8-sig", hint="").drop(columns="file:line")
+
+
 def back(frame, path):
     WRITERS[path.suffix[1:]](frame, path)
-    return rows(path, "utf-8-sig", hint="").drop(columns="file:line")
+    return read(path)
 
 
 @pytest.mark.parametrize("suffix", sorted(WRITERS))
@@ -30,7 +34,7 @@ def test_whole_numbers_stay_beside_an_empty_cell(tmp_path, suffix, source, ids):
         (tmp_path / "in.jsonl").write_text(text)
     else:
         pq.write_table(pa.table({"id": pa.array(ids), "text": ["x", "x"]}), tmp_path / "in.parquet")
-    made = back(rows(tmp_path / f"in.{source}", "utf-8-sig", hint=""), tmp_path / f"out.{suffix}")
+    made = back(read(tmp_path / f"in.{source}"), tmp_path / f"out.{suffix}")
     assert [str(i) for i in made["id"] if i] == [str(i) for i in ids if i]
 
 
@@ -39,7 +43,7 @@ def test_whole_decimals_stay(tmp_path, suffix):
     large = 12345678901234567891
     cells = pa.array([Decimal(large), None], pa.decimal128(20, 0))
     pq.write_table(pa.table({"id": cells, "text": ["x", "y"]}), tmp_path / "in.parquet")
-    made = back(rows(tmp_path / "in.parquet", "utf-8-sig", hint=""), tmp_path / f"out.{suffix}")
+    made = back(read(tmp_path / "in.parquet"), tmp_path / f"out.{suffix}")
     assert str(made["id"][0]) == str(large) and not made["id"][1]
 
 

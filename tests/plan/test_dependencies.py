@@ -51,9 +51,8 @@ def test_a_module_that_is_not_there_is_an_error(root):
 
 
 def test_figures_and_training_share_nothing_but_leaves():
-    shared = {Path(file).name for file in sources("tailprompt.train")} & {
-        Path(file).name for file in sources("tailprompt.tabulate")
-    }
+    both = set(sources("tailprompt.train")) & set(sources("tailprompt.tabulate"))
+    shared = {Path(file).name for file in both}
     tasks = {path.name for path in Path("src/tailprompt/tasks").glob("*.py")}
     leaves = {"__init__.py", "errors.py", "files.py", "points.py", "places.py", "agreement.py"}
     assert shared <= leaves | tasks

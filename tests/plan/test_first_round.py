@@ -224,6 +224,15 @@ def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows)
     assert told["patience"] == told["epochs"] and told["select"] == ("f1" if rows >= 500 else "last")
 
 
+@pytest.mark.parametrize("language", ["en", "image"])
+@pytest.mark.parametrize("dev, step", [(30, "last"), (120, "f1")])
+def test_few_dev_rows_choose_no_step_but_the_settings_of_a_fitted_head(tmp_path, language, dev, step):
+    whole = settled(tmp_path, looked_at(language, train=[160, 40], dev=[dev - 6, 6], test=[60, 14]))
+    for point in all_points(whole):
+        asked = resolved(whole, point)
+        assert asked.settings["select"] == ("f1" if asked.run.training is None else step), point.method
+
+
 @pytest.mark.parametrize("language", ["en", "zh", "image"])
 @pytest.mark.parametrize("words", [3, 30, 300])
 def test_cheap_rows_take_more_steps_and_vectors_that_are_computed_once_the_most(tmp_path, language, words):

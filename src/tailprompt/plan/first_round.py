@@ -20,7 +20,7 @@ from tailprompt.plan.first_budget import BATCH, cheaper, firsts, lengths, longes
 from tailprompt.plan.hours import parameters, patches
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
-from tailprompt.plan.settings import settings
+from tailprompt.plan.settings import resolved
 
 PAPERS = ("try", "try-images")
 BACKBONES = ("bert-mini", "vit-mini")  # which ship
@@ -248,14 +248,20 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
 
 
 def own_settings(looked: Looked, scale: dict, cost: Cost) -> dict[str, dict[str, str]]:
-    """The settings of single methods: steps of cheaper ones, and weights that are kept only if told to."""
+    """The settings of single methods: steps of cheaper ones, and weights that are kept only if told to.
+
+    Heads that are fitted choose among settings on dev, however few its rows are.
+    """
     train = cut_of(looked).get("train", sum(looked.splits["train"]))
     own = cheaper(scale, cost.parameters, cost.tokens, train)
     for method, rate in ({} if looked.language == "image" else RATES).items():
         own[method] = rate | own.get(method, {})
     for method, point in firsts(scale).items():
-        if "keep" in (told := settings(scale, point)) and told["tuner"] == "full":
+        told = resolved(scale, point)
+        if "keep" in told.settings and told.run.tuner.name == "full":
             own[method] = own.get(method, {}) | {"keep": "true"}
+        if told.run.training is None and told.settings["select"] == "last":
+            own[method] = {"select": "f1"}
     return own
 
 
