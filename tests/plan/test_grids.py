@@ -153,6 +153,16 @@ def test_claims_keep_the_data_sets_of_a_set_and_the_original_takes_the_same():
     assert {point.protocol for point in blocks.points(block)} == {"glee", "glee-fair"}
 
 
+def test_data_sets_that_no_claim_is_about_are_said():
+    sets = {"long_tailed": ["cmid"], "fair": ["ctc"]}
+    cells = dict.fromkeys(
+        scale("mini")["papers"]["glee-fair"]["tables"]["search"]["methods"], {"lr": 1e-4, "epochs": 10}
+    )
+    given = {"protocols": {"glee-fair": {"cells": {"ctc": cells}}}}
+    with pytest.raises(BadInput, match=r"claims of glee-fair has no run; name in sets\.fair data sets that"):
+        blocks.shown(fair(GLEE, {"sets": sets}, given))
+
+
 def test_explain_names_the_file_of_the_choice(tmp_path):
     file = tmp_path / "search.yaml"
     file.write_text("protocols: {glee-fair: {cells: {cmid: {prompt: {epochs: 30, lr: 1.0e-4}}}}}\n")

@@ -151,6 +151,8 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
                 raise BadInput(f"{place} has no data set; {wanted}, or leave it out of make")
             if block["kind"] not in WITHOUT_RUNS and not block["runs"]:
                 wanted = f"name methods of it in protocols.{spec['protocol']}.methods"
+                if "only" in spec and not block["claims"]:
+                    wanted = f"name in sets.{spec['only']} data sets that its claims are about"
                 raise BadInput(f"{place} has no run; {wanted}, or leave it out of make")
     if not blocks:
         raise BadInput("make asks for no table and no figure")
