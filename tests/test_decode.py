@@ -263,7 +263,7 @@ def test_wordnet_folders_are_numbered_as_imagenet_not_as_they_stand(tmp_path):
     assert told["among"] == [6, 11] and list(canonical["label"]) == [6, 11] and told["imbalance"] is None
     shot = [told["groups"]["test"][name] for name in ("many", "medium", "few")]
     assert shot == [[], [], []]  # and not all 1,000 few, by training counts of its own
-    assert "test 2; 1000 classes\n" in report.sentence_of({**told, "title": "A"})
+    assert "test 2; 1,000 classes\n" in report.sentence_of({**told, "title": "A"})
 
 
 def test_a_class_that_a_shifted_set_lacks_is_missed(tmp_path):

@@ -322,7 +322,7 @@ def test_a_head_that_began_from_another_runs_body_is_refused_without_it(runs, ro
         (
             "a.jsonl",
             '{"text": ["song"]}\n',
-            ["hold list in the column 'text' (a.jsonl:1), where text", "is wanted"],
+            ["holds list in the column 'text' (a.jsonl:1), where text", "is wanted"],
         ),
         ("a.csv", "text,prediction\nsong,1\n", ["has a column prediction already"]),
         ("a.xlsx", "x", ["save its sheet as CSV", "csv"]),
