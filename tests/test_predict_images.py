@@ -72,11 +72,11 @@ def test_a_runs_own_test_images_get_the_predictions_it_stored(runs, pictures, tm
 
 def test_files_of_a_folder_that_are_no_images_are_counted(pictures, capsys):
     (pictures / "ring/phone.heic").touch()
-    table = rows_of(pictures, "utf-8", images=True)
+    table = rows_of(pictures, "utf-8", {}, images=True)
     (pictures / "ring/phone.heic").unlink()
     assert not table.path.str.contains("heic").any()
     assert "other files skipped: .heic 1; images end in" in capsys.readouterr().err
-    rows_of(pictures, "utf-8", images=True)
+    rows_of(pictures, "utf-8", {}, images=True)
     assert not capsys.readouterr().err
 
 

@@ -174,7 +174,7 @@ def test_what_cards_do_not_hold_stays_in_main_memory_unless_it_learns(machine):
     machine(24, host=100)
     model = empty(12)
     assert set(placement.over_cards(model, "it", learns=False).values()) == {0, "cpu"}
-    with pytest.raises(BadInput, match=r"it, tuned whole, needs .* GB; 1 GPU\(s\) have 0.0"):
+    with pytest.raises(BadInput, match=r"it, tuned whole, needs .* GB; 1 GPU has 0.0"):
         placement.over_cards(model, "it", learns=True)
 
 

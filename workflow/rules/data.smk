@@ -89,7 +89,9 @@ rule prepare:
         "python -m tailprompt.prepare --dataset results/{wildcards.scale:q}/told/data/{wildcards.dataset:q}.json"
         " --data-dir {params.folder:q} --raw {params.raw:q} {params.listing} {params.learned} {params.parts}"
         " --asked {input.asked:q} --out {output.table:q} > {log:q} 2>&1"
-        " && note {output.report:q} {params.kept:q} && note {input.asked:q} {params.note:q}"
+        # with --nolock another Snakemake may have removed the report again, and makes it anew
+        " && (note {output.report:q} {params.kept:q} || [ ! -e {output.report:q} ])"
+        " && note {input.asked:q} {params.note:q}"
 
 
 rule fetch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tailprompt.errors import BadInput, named
+from tailprompt.errors import BadInput, counted, named
 from tailprompt.model.checkpoints import pretrained
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -47,8 +47,8 @@ def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int |
         needed = compute_module_sizes(model)[""] * copies / SHARE
         have = sum(free[gpu] for gpu in gpus) + host["cpu"]
         raise BadInput(
-            f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; {len(gpus)} "
-            f"GPUs have {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
+            f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; "
+            f"{counted(len(gpus), 'GPU', 'have')} {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
             "set cards in its row to more, if there are more, or take a smaller backbone"
         )
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
