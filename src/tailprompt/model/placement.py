@@ -48,8 +48,9 @@ def over_cards(model: nn.Module, where: str, *, learns: bool) -> dict[str, int |
         have = sum(free[gpu] for gpu in gpus) + host["cpu"]
         raise BadInput(
             f"backbone {where}{', tuned whole,' if learns else ''} needs {needed / 1e9:.1f} GB; "
-            f"{counted(len(gpus), 'GPU', 'have')} {have / 1e9:.1f} GB free{'' if learns else ', main memory counted in'}; "
-            "set cards in its row to more, if there are more, or take a smaller backbone"
+            f"{counted(len(gpus), 'GPU', 'have')} {have / 1e9:.1f} GB free"
+            f"{'' if learns else ', main memory counted in'}; set cards in its row to more, if there are "
+            "more, or take a smaller backbone"
         )
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
     first = min(gpus)
