@@ -107,7 +107,7 @@ def test_two_drivers_train_each_run_once(project):
 
 @pytest.mark.parametrize("same", [False, True], ids=["another checkout", "another configuration"])
 def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path, same):
-    scale, other = f"shared{same}", project
+    scale, other = f"shared{same}".lower(), project
     results = project / f"results/{scale}"
     if not same:
         other = copied(tmp_path / "other")
