@@ -127,6 +127,7 @@ def test_a_second_driver_in_the_results_of_a_scale_is_refused(project, tmp_path,
         claim(results).close()
         for folder in folders:
             os.kill(holder(folder)["pid"], signal.SIGKILL)
+    trainings(project)
 
 
 ENDED = {
