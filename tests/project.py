@@ -21,6 +21,13 @@ WORDS = {
     "law": ("court", "judge"),
 }
 TINY = ("--configfile", "tests/tiny.yaml")
+BACKBONE = """
+backbones:
+  tiny:
+    family: bert
+    path: workflow/resources/backbones/bert-mini
+    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+"""  # a small random one, for a configuration of its own
 JOB = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 
 

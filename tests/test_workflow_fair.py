@@ -5,23 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import yaml
-from project import copied, snakemake, stage
+from project import BACKBONE, copied, snakemake, stage
 
 from docs.results import fair
 
 pytestmark = pytest.mark.workflow
 
-CONFIG = """
+CONFIG = (
+    BACKBONE
+    + """
 scale: fair
 make: {glee-fair: {}, lpt-fair: {}}
 data_dir: null
 device: cpu
 threads: 1
-backbones:
-  tiny:
-    family: bert
-    path: workflow/resources/backbones/bert-mini
-    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
 datasets:
   toy:
     {title: Toy, language: en, path: tests/toy.csv, columns: {text: sentence, label: topic}, max_length: 32,
@@ -49,6 +46,7 @@ protocols:
        length: 2, pool: 5}
   lpt-fair: *images
 """
+)
 OWN = "protocols: {lpt: {settings: {lr: 3.0e-3, epochs: 1}}}\n"  # the one rate of LPT's own protocol
 FILES = ("fair.yaml", "own.yaml")
 

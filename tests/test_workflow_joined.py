@@ -4,20 +4,17 @@ import json
 import random
 
 import pytest
-from project import copied, snakemake, stage
+from project import BACKBONE, copied, snakemake, stage
 
 pytestmark = pytest.mark.workflow
 
-OWN = """
+OWN = (
+    BACKBONE
+    + """
 scale: own
 make: {mine: {tables: [table2]}}
 device: cpu
 threads: 1
-backbones:
-  tiny:
-    family: bert
-    path: workflow/resources/backbones/bert-mini
-    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
 datasets:
   names: {path: names.conll, loader: tags, language: en, joined_in: both}
   firms: {path: firms.conll, loader: tags, language: en, joined_in: both}
@@ -32,6 +29,7 @@ protocols:
     datasets: {both: {lr: 1.0e-2}}
 papers: {mine: {tables: {table2: {methods: [mpt2], choose: {values: [3.0e-3]}, metrics: [f1/all]}}}}
 """
+)
 
 
 @pytest.fixture(scope="module")

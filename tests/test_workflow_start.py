@@ -13,27 +13,25 @@ import sys
 import pytest
 import toy_images
 from made_up import write_corpus
-from project import TINY, WORDS, copied, edited, names, planned, snakemake, wildcards
+from project import BACKBONE, TINY, WORDS, copied, edited, names, planned, snakemake, wildcards
 
 pytestmark = pytest.mark.workflow
 
 OWN_FILE = ("--configfile", "own.yaml")
-OWN = """
+OWN = (
+    BACKBONE
+    + """
 scale: own
 make: {mine: {tables: [table2]}}
 data_dir: null
 device: cpu
 threads: 1
-backbones:
-  tiny:
-    family: bert
-    path: workflow/resources/backbones/bert-mini
-    random: {hidden_size: 32, num_hidden_layers: 2, num_attention_heads: 2, intermediate_size: 64}
 datasets: {toy: {path: tests/toy.csv, columns: {text: sentence, label: topic}, language: en}}
 sets: {mine: [toy]}
 protocols: {mine: {seeds: [1], backbones: {en: tiny}, methods: [cls-tanh, prompt], settings: {epochs: 2}}}
 papers: {mine: {tables: {table2: {choose: {values: [3.0e-3, 1.0e-2]}}}}}
 """
+)
 
 MAKING = """
 corpora: {text: corpus.txt}
