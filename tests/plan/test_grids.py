@@ -53,11 +53,11 @@ def test_each_combination_is_a_point_with_its_keys_in_order():
     assert each_tried(SEARCH, "prompt@keep=true")[0] == "prompt@keep=true,epochs=1,lr=1e-05"
 
 
-def test_choose_may_try_other_values_on_a_data_set_and_on_a_backbone():
+def test_choose_may_try_other_values_on_a_data_set_on_a_backbone_and_for_a_changed_name():
     choose = {
         "over": "lr",
         "values": [1],
-        "of": {"pt": [2], "pt/mini": [3]},
+        "of": {"pt": [2], "pt/mini": [3], "pt@loss=focal": [5]},
         "cells": {"ner": {"pt/mini": [4]}},
     }
     spec = {"kind": "scores", "choose": choose}
@@ -68,6 +68,8 @@ def test_choose_may_try_other_values_on_a_data_set_and_on_a_backbone():
         ("ner", "big", 2),
     ):
         assert each_tried(spec, "pt", dataset, backbone) == [f"pt@lr={lr}"]
+    assert each_tried(spec, "pt@loss=focal", "a", "mini") == ["pt@loss=focal,lr=5"]
+    assert each_tried(spec, "pt@keep=true", "a", "mini") == ["pt@keep=true,lr=3"]
     assert each_tried(spec, "ft", "ner", "mini") == ["ft@lr=1"]
 
 
@@ -75,6 +77,7 @@ def test_choose_may_try_other_values_on_a_data_set_and_on_a_backbone():
     ("wrong", "said"),
     [
         ({"of": {"pt2/bert-minni": [1]}}, "bert-minni"),
+        ({"of": {"pt22@loss=focal": [1]}}, "pt22"),
         ({"cells": {"conll": {"pt2": [1]}}}, "conll"),
         ({"cells": {"conll04": {"pt22": [1]}}}, "pt22"),
     ],

@@ -91,6 +91,20 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
     assert plan.settings(paper, POINT)["max_length"] == 9
 
 
+@pytest.mark.parametrize(
+    ("method", "head"),
+    [
+        ("image-embedding", "logistic_regression"),
+        ("image-knn", "neighbours"),
+        ("image-class-means", "class_means"),
+        ("linear", "predictor"),
+    ],
+)
+def test_a_data_set_of_a_protocol_puts_no_other_component_in_the_place_of_a_methods_own(paper, method, head):
+    point = Point("across", "vit-mini", "digits", method, 1)
+    assert plan.settings(paper, point)["head"] == head
+
+
 def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):
     with pytest.raises(BadInput, match="no setting gama; known: .*gamma"):
         plan.settings(paper, replace(POINT, method="cls-tanh@gama=2"))
@@ -609,7 +623,7 @@ def test_a_name_that_gives_what_its_table_varies_is_refused():
         each_tried(spec, "lpt@lr=3e-4")
 
 
-@pytest.mark.parametrize("name, runs", [("paper", 3517), ("mini", 1562)])
+@pytest.mark.parametrize("name, runs", [("paper", 3517), ("mini", 1563)])
 def test_all_of_ppt_is_planned_and_no_run_of_it_lacks_its_prompt(name, runs):
     whole = scale(name)
     points = [point for point in blocks.all_points(whole) if point.protocol == "ppt"]

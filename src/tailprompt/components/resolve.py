@@ -128,7 +128,7 @@ def run_of(settings: dict, *, whole: bool = True) -> Run:
 
     def lookup(slot: str, key: str):
         value = given_to(settings, slot, key)
-        if value is ABSENT and (whole or any(each.kind == "choice" for _, _, each in readers(key))):
+        if value is ABSENT and (whole or is_choice(key)):
             raise BadInput(f"settings lack {key}")
         if value is not ABSENT and (wrong := fault(key, value)):
             raise BadInput(f"settings.{key}: {wrong}")
@@ -170,6 +170,12 @@ def readers(key: str) -> tuple[tuple[str, str, Setting], ...]:
         for place, owner, each in every(Run)
         if each.kind != "part" and each.name == plain and slot in ("", place)
     )
+
+
+@cache
+def is_choice(key: str) -> bool:
+    """Whether a key names a component, and is no number or word that one reads."""
+    return any(each.kind == "choice" for _, _, each in readers(key))
 
 
 @cache

@@ -17,7 +17,8 @@ from tailprompt.plan.starts import starts_of
 def tried(spec: dict, method: str, dataset: str = "", backbone: str = "") -> dict[str, list]:
     """Key -> the values that a block tries for a method, as `lr`; {} if it tries none (`of` may have []).
 
-    `cells` may have others for a data set, and both for a method on one backbone: {pt2/bert-mini: [...]}.
+    `cells` may have others for a data set, and both for a method on one backbone, {pt2/bert-mini: [...]}, or
+    with what its name changes, {"pt2@loss=focal": [...]}.
     """
     base = parse(method)[0]
     if spec["kind"] == "search":
@@ -26,7 +27,8 @@ def tried(spec: dict, method: str, dataset: str = "", backbone: str = "") -> dic
         return {}
     choose = spec["choose"]
     of = choose.get("of", {}) | choose.get("cells", {}).get(parse(dataset)[0], {})
-    values = of.get(f"{base}/{backbone}", of.get(base, choose["values"]))
+    names = [*([method] if method != base else []), f"{base}/{backbone}", base]
+    values = next((of[name] for name in names if name in of), choose["values"])
     return {choose["over"]: values} if values else {}
 
 

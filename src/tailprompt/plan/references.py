@@ -152,10 +152,10 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
         yield from named_in(block, *path)
         yield (*path, "backbones"), block.get("backbones", []), "backbones"
         choose = block.get("choose", {})
-        yield from named_of(choose.get("of", {}), *path, "choose", "of")
+        yield from named_of(map(base_of, choose.get("of", {})), *path, "choose", "of")
         yield (*path, "choose", "cells"), list(choose.get("cells", {})), "datasets"
         for dataset, values in choose.get("cells", {}).items():
-            yield from named_of(values, *path, "choose", "cells", dataset)
+            yield from named_of(map(base_of, values), *path, "choose", "cells", dataset)
         yield (*path, "of"), list(block.get("of", {})), "methods"
         yield (*path, "searched"), block.get("searched", []), f"papers:{path[1]}:tables"
         yield (*path, "table"), [block["table"]] if "table" in block else [], f"papers:{path[1]}:tables"
@@ -164,7 +164,12 @@ def references(config: dict) -> Iterator[tuple[tuple, list[str], str]]:
             yield from named_in(compared, *path, "claims", claim)
 
 
-def named_of(cells: dict, *path) -> Iterator[tuple[tuple, list[str], str]]:
+def base_of(cell: str) -> str:
+    """A method without what follows its @; a cell that names its backbone as it is."""
+    return parse(cell)[0]
+
+
+def named_of(cells: Iterable[str], *path) -> Iterator[tuple[tuple, list[str], str]]:
     """The `references` of a mapping from methods, perhaps on one backbone (`pt2/roberta-large`)."""
     parts = [cell.split("/") for cell in cells]
     yield path, [method for method, *_ in parts], "methods"

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from tailprompt.components.declare import ABSENT
-from tailprompt.components.resolve import composed, flat, given_to, keys, names, readers, where_read
+from tailprompt.components.resolve import composed, flat, given_to, is_choice, keys, names, readers, where_read
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
@@ -90,7 +90,11 @@ def layers_of(config: dict, point: Point, dataset: dict) -> list[Layer]:
     method = named(config["methods"], base, "method")
     row = {key: value for key, value in method.items() if key not in OF_A_ROW}
     backbone = named(config["backbones"], point.backbone, "backbone").get("settings", {})
-    here = protocol.get("datasets", {}).get(name, {})
+    here = {
+        key: value
+        for key, value in protocol.get("datasets", {}).get(name, {}).items()
+        if key not in row or not is_choice(key)  # a method stays what its row makes it of
+    }
     cells = protocol.get("cells", {}).get(name, {})
     on_backbone = f"{base}/{point.backbone}"
     return [
