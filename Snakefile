@@ -14,8 +14,9 @@ from snakemake.utils import min_version
 min_version("9.25")
 HOME = str(workflow.current_basedir)  # not that of a workflow that takes this one as a module
 sys.path.insert(0, f"{HOME}/src")
-# A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
+# A plan is millions of objects that stay. To look for garbage among them took a tenth of its time, and as much at exit.
 gc.disable()
+atexit.register(gc.freeze)
 
 FAILED = {}  # job -> its log, and why it failed
 logger.addFilter(lambda record: note_failed(FAILED, record))

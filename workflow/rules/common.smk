@@ -6,6 +6,8 @@ from functools import cache, partial
 from pathlib import Path
 
 from snakemake.dag import DAG
+from snakemake.jobs import Job
+from snakemake.resources import Resource
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.errors import refused_as
@@ -18,6 +20,7 @@ from tailprompt.plan.config import load, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words, note_failed
+from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.starts import start_of
 from tailprompt.plan.suits import check_norms, check_scores
@@ -44,6 +47,9 @@ weights = cache(lambda backbone: made.weights(config, backbone))
 
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
+keep_parameters(Resource.evaluate)  # called for each resource of each job
+if workflow.dryrun:
+    keep_commands(Job)
 
 # Only the command line for a cluster gives a number of jobs (nodes) besides that of cores.
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
