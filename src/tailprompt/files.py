@@ -237,6 +237,20 @@ def read_sealed(path: Path, *keys: str) -> dict:
         raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
 
 
+def check_prepared(table: Path) -> str:
+    """The digest of a prepared data set; raises BadInput, with what to do, if its report has another."""
+    report = table.with_suffix(".json")
+    told = read_sealed(report).get("sha256") if report.is_file() else None
+    with reading(table):
+        found = sha256(table)
+    if told and found != told:
+        raise BadInput(
+            f"{table} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited; run "
+            "snakemake again, which prepares it anew"
+        )
+    return found
+
+
 def seal_of(file: Path) -> Path:
     """Where the digest of a file stands."""
     return file.with_name(f".{file.stem}.sha256")

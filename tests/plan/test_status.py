@@ -13,7 +13,7 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, sha256, write_json
+from tailprompt.files import read_json, seal, sha256, write_json
 from tailprompt.plan import agreement, blocks, standing, starts
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
@@ -115,6 +115,29 @@ def test_a_damaged_record_is_stale_and_not_a_crash(stood):
     root, _, queue = stood
     (root / "results/demo/runs" / POINTS[0].path / "run.json").write_text("{")
     assert "run.json is not JSON" in status(DEMO, root, queue)[0]
+
+
+@pytest.mark.parametrize("damaged", range(3), ids=["data", "report", "backbone"])
+def test_damaged_data_and_backbones_are_named_and_made_anew_under_runs_that_are_done(
+    tmp_path, monkeypatch, damaged
+):
+    point, results = POINTS[0], tmp_path / "results/demo"
+    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    names = f"data/{point.dataset}.parquet", f"data/{point.dataset}.json", f"backbones/{point.backbone}.json"
+    table, report, row = files = [results / name for name in names]
+    for file in (table, row):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+    write_json(report, {"sha256": sha256(table), "rows": {"train": 9}})
+    for file in (report, row):
+        seal(file)
+    finish(tmp_path, DEMO, point, data={"sha256": sha256(table)})
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    files[damaged].write_text(files[damaged].read_text() + "~")
+    text, code = status(DEMO, tmp_path, {})
+    assert "1 done" in text and code == OPEN
+    assert f"damaged, and made anew by snakemake:\n  {files[damaged]}\n" in text
+    assert "1 of them done" in forecast(DEMO, tmp_path)
 
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):

@@ -179,6 +179,11 @@ def all_predictions(_):
     return kept(filter(None, [predictions(point) for point in POINTS if not idle(point)]))
 
 
+def damaged(_):
+    """The damaged files of data and backbones, which runs that stand do not take, and the next run would meet."""
+    return [*map(str, standing.damaged(config, DATASETS, BACKBONES))] if TRAINS else []
+
+
 @cache
 def followers():
     """Start -> the runs of the scale that begin from it."""

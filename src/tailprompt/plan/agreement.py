@@ -13,7 +13,7 @@ from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import as_written, keyed, read_json, reading, sha256
+from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
 from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
@@ -208,6 +208,7 @@ def check(folder: Path, record: dict) -> None:
                 "again, which trains it anew"
             )
     if not of_data(record, folder):
+        check_table(data_of(folder))
         others = outdated(folder)
         also = f", and so {'was' if others == 1 else 'were'} {counted(others, 'other run')}" if others else ""
         raise BadInput(
@@ -234,6 +235,12 @@ def data_of(folder: Path) -> Path:
     """The Parquet file of the data set of the run in `folder`."""
     report = report_file(results_of(folder), folder.absolute().parent.parent.name)
     return report.with_name(f"{report.stem}.parquet")
+
+
+def check_table(table: Path) -> None:
+    """Raise BadInput, with what to do, if a data set that was prepared here is not that of its report."""
+    if table.is_file() and table.parent.parent.name != BUNDLED:
+        check_prepared(table)
 
 
 def data_digests(table: Path) -> dict[str, str]:

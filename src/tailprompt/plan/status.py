@@ -54,12 +54,16 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
+    backbones = sorted({point.backbone for point in points})
+    damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root)
+    lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
     lines += time_left(config, states, root)
-    failed = found["failed"] or others
-    return "\n".join(lines), FAILED if failed else DONE if found["done"] == len(points) else OPEN
+    if found["failed"] or others:
+        return "\n".join(lines), FAILED
+    return "\n".join(lines), DONE if found["done"] == len(points) and not damaged else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
