@@ -55,6 +55,7 @@ onstart:
 
 onsuccess:
     unshare()
+    check_chosen()
 
 
 onerror:

@@ -204,17 +204,23 @@ def sha256(path: str | Path) -> str:
 def seal(*files: Path) -> None:
     """Write the digests of a job's files, which have one stem, in a hidden file beside them.
 
-    `sha256sum -c` reads it too.
+    Those of other jobs' files of that stem stay there. `sha256sum -c` reads it too.
     """
+    digests = sealed(files[0]) | {file.name: sha256(file) for file in files}
     with whole(seal_of(files[0])) as temporary:
-        temporary.write_text("".join(f"{sha256(file)}  {file.name}\n" for file in files), "utf-8")
+        temporary.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), "utf-8")
+
+
+def sealed(file: Path) -> dict[str, str]:
+    """Name -> digest of the files that `seal` wrote beside a file, and of itself; {} without any."""
+    seal = seal_of(file)
+    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def as_written(file: Path) -> bool:
     """Whether a file is there with the digest that `seal` wrote; True without one."""
-    seal = seal_of(file)
-    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
-    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    digests = sealed(file)
     return file.name not in digests or file.is_file() and digests[file.name] == sha256(file)
 
 

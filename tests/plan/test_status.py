@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shutil
 import stat
 import sys
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
-from tailprompt.plan.held import held, keep
+from tailprompt.plan.held import claim, held, keep
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
@@ -46,6 +47,7 @@ def stood(tmp_path):
         "toy: 5 of 100 steps; 0.05 steps a second, at most 30 minutes left\n"
     )
     log_of(tmp_path, failed).write_text("reading\nerror: the loss is nan; lower lr\n")
+    (tmp_path / "results/demo/runs" / killed.path).mkdir(parents=True)
     log_of(tmp_path, killed).write_text("toy: 9 of 100 steps; 1 steps a second, at most 2 minutes left\n")
     return tmp_path, running, {comment("demo", waiting): "job 17, pending"}
 
@@ -109,6 +111,16 @@ def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tm
     (logs / "prepare/cmid.log").write_text("error: cmid.csv: no column 'label'\n")
     text, code = status(DEMO, tmp_path, {})
     assert code == FAILED and f"  {logs}/prepare/cmid.log: cmid.csv: no column 'label'" in text
+
+
+def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    finish(tmp_path, DEMO, POINTS[0])
+    log_of(tmp_path, POINTS[0]).write_text("toy: 9 of 9 steps (100%)\n")
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    shutil.rmtree(tmp_path / "results/demo/runs" / POINTS[0].path)
+    text, code = status(DEMO, tmp_path, {})
+    assert text.startswith("scale demo, 1 run: 1 to do\n") and code == OPEN
 
 
 def test_a_damaged_record_is_stale_and_not_a_crash(stood):
@@ -285,7 +297,12 @@ def test_what_begins_from_the_runs_is_said_and_they_alone_are_deleted(tmp_path):
     assert "1 that begin from these are trained again too: lpt/vit-mini-16/digits" in text
     with held(places[0]), pytest.raises(BadInput, match=f"is being trained by process {os.getpid()}"):
         again.delete(places)
+    driver = rf"hands of another Snakemake, process {os.getpid()} .*; wait for its end, or stop it first$"
+    with claim(tmp_path / "results/demo"), pytest.raises(BadInput, match=driver):
+        again.delete(places)
+    log_of(tmp_path, first).write_text("error: an old one\n")
     again.delete(places)
+    assert not log_of(tmp_path, first).exists()
     left = {file.parent for file in tmp_path.glob("results/demo/runs/**/run.json")}
     assert left == {tmp_path / "results/demo/runs" / POINTS[0].path}
 

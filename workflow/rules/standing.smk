@@ -102,6 +102,16 @@ def check_asked(jobs):
 
 
 @refused_as(SystemExit)
+def check_chosen():
+    """Exit with a sentence if a search has chosen anew in a file that this command took as configuration."""
+    if changed := [file for file, was in GIVEN.items() if read_given(file) != was]:
+        raise BadInput(
+            f"{known(changed)} has other choices now than when this command began; run the same command "
+            "again, which makes what depends on them"
+        )
+
+
+@refused_as(SystemExit)
 def check_times(jobs):
     """Exit with a sentence if a file that a job reads is of the future."""
     standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
@@ -143,12 +153,16 @@ def kind_asked(kind, name):
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
-def shown_asked(what, *endings):
-    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
+def shown_asked(what, *endings, **of_kind):
+    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows.
+
+    of_kind: endings of what other jobs make of it, by its kind.
+    """
 
     def file(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, endings)
+        every = (*endings, *of_kind.get(spec["kind"], ()))
+        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every)
 
     return file
 

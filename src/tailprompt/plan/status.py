@@ -83,7 +83,10 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("done", seconds=seconds)
     if job := jobs.get(comment(config["scale"], point)):
         return State("queued", job)
-    if log.is_file() and (reason(log) or not (folder / "run.json").is_file()):
+    ended = (
+        folder.is_dir() and not (folder / "run.json").is_file()
+    )  # without a folder the log is of a former run
+    if log.is_file() and (reason(log) or ended):
         return State("failed", why_failed(log))
     if (folder / "run.json").is_file():
         wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
