@@ -75,7 +75,7 @@ def made(folder, *searches):
 def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_paper(project):
     first = made(project)
     assert first == {"glee-fair/search", "lpt-fair/search"}
-    plan = stage(project, "plan", "--configfile", FILES[0], "--configfile", FILES[1])
+    plan = stage(project, "plan", "--configfile", *FILES)
     assert "scores of glee-fair waits for what search for 2 methods on toy chooses" in plan
     glee, phase1, phase2 = "glee-fair/search", "lpt-fair/search", "lpt-fair/search-phase2"
     assert made(project, glee, phase1) == first | {"glee-fair/scores", "glee-fair/claims", phase2}

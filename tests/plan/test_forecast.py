@@ -177,7 +177,7 @@ def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
     with pytest.raises(BadInput, match="'photos': there is no folder photos; correct its root"):
         __main__.dispatch(["plan", *files])
     (tmp_path / "there.yaml").write_text(f"datasets: {{photos: {{root: {tmp_path}}}}}")
-    __main__.dispatch(["plan", *files, "--configfile", str(tmp_path / "there.yaml")])
+    __main__.dispatch(["plan", *files, str(tmp_path / "there.yaml")])
     text = capsys.readouterr().out
     assert "120 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
 

@@ -28,7 +28,9 @@ from tailprompt.pretraining import recipes
 
 SHARED = ("config/backbones.yaml", "config/pretraining.yaml", "config/datasets.yaml", "config/methods.yaml")
 SCALE = "config/paper.yaml"  # the default
-
+# As Snakemake has it: the files of one option are merged, and the last of several options counts alone.
+OPTION = ("--configfile", "--configfiles")
+FILES = {"nargs": "+", "metavar": "FILE", "help": "the scale; of several files a later one wins"}
 
 Layer = tuple[str, dict]  # a name that messages give, and what it holds
 
