@@ -35,7 +35,9 @@ Stages, as the workflow calls them:
   collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml; of several files, --configfile A B, a later one wins.
-Runs and other files are named before it, as for snakemake. To run everything: snakemake --cores 2 --configfile FILE
+Name runs and other files before it, as for snakemake.
+
+To run everything: snakemake --cores 2 --configfile FILE
 """
 STAGES = (
     "decode",
