@@ -119,6 +119,8 @@ TABLE = [  # file, damage, who notices, sentence
       for harm in (flip, cut, empty)),
     *((f"{RUN}/run.json", harm, shown, rf"run\.json {OTHER}")
       for harm in (digit, longer)),
+    *((f"{RUN}/.finished/sha256.json", harm, shown, r"sha256\.json has other digests .*; it was damaged")
+      for harm in (flip, cut, empty)),
     *(("data/toy.parquet", harm, who, PREPARED)
       for harm in (flip, cut, empty) for who in (trains, reports, shown)),
     *(("data/toy.json", harm, who, r"toy\.json is not what its job wrote \(SHA-256\); run snakemake again")
@@ -224,4 +226,5 @@ def test_a_clock_that_moved_changes_nothing_of_a_run(scale, monkeypatch, shift):
 
 def test_the_table_names_every_file_of_a_run(whole):
     named = {name.rpartition("/")[2] for name, *_ in TABLE if name.startswith(RUN)}
+    named.remove("sha256.json")
     assert named == {*agreement.OUTPUTS}

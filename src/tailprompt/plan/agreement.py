@@ -140,6 +140,14 @@ def check_intact(folder: Path, record: dict) -> None:
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
             raise BadInput(damaged(file, folder))
+    if (kept := folder / FINISHED / DIGESTS).is_file():
+        found, others = tolerant(kept) or {}, dict(record.get("files", {}))
+        others |= {OUTPUTS[0]: record["weights_sha256"]} if "weights_sha256" in record else {}
+        if found.keys() != {*OUTPUTS} or any(found[name] != digest for name, digest in others.items()):
+            raise BadInput(
+                f"{kept} has other digests than the run's files; it was damaged or edited. Delete "
+                f"{kept.parent}: nothing needs it once a run is finished"
+            )
 
 
 def check_weights(folder: Path) -> None:
