@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tailprompt.components.resolve import options, readers
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config, present
 from tailprompt.plan.layers import merge
+from tailprompt.plan.named_files import check_named
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.schemas import hint, read
 
@@ -672,3 +674,38 @@ def test_a_file_that_holds_no_configuration_is_one_sentence_with_its_name(tmp_pa
     with pytest.raises(BadInput, match=rf"^config file {file}: .*{says}") as error:
         config.load(["config/demo.yaml", file])
     assert "\n" not in str(error.value)
+
+
+def in_place(kind, place):
+    """What is not a file with rows, in the place of one."""
+    made = {
+        "folder": place.mkdir,
+        "pipe": lambda: os.mkfifo(place),
+        "loop": lambda: place.symlink_to(place.name),
+        "broken link": lambda: place.symlink_to("gone.csv"),
+        "nothing": lambda: None,
+        "empty file": place.touch,
+        "header": lambda: place.write_text("\ufeffsentence,topic\n\n"),
+    }
+    made[kind]()
+
+
+@pytest.mark.parametrize(
+    "kind, says",
+    [
+        ("folder", "own.csv is a folder, where a file is wanted; correct its path in its row"),
+        ("pipe", "own.csv is a pipe, where a file is wanted; correct its path in its row"),
+        ("loop", "own.csv is a link to own.csv, which leads to no file; correct its path in its row"),
+        ("broken link", "own.csv is a link to gone.csv, which leads to no file; correct its path in its row"),
+        ("nothing", "there is no file own.csv; correct its path in its row"),
+        ("empty file", "own.csv has no rows; write some, or correct its path in its row"),
+        ("header", "own.csv has no rows; write some, or correct its path in its row"),
+    ],
+)
+@pytest.mark.parametrize("form", [lambda path: {"path": path}, lambda path: {"files": {"all": path}}])
+def test_what_stands_in_the_place_of_a_file_of_ones_own_is_said_before_any_job(tmp_path, kind, says, form):
+    in_place(kind, tmp_path / "own.csv")
+    with pytest.raises(BadInput, match=rf"^data set 'own': {says}$"):
+        check_named("own", form("own.csv"), tmp_path)
+    (tmp_path / "other.csv").write_text("sentence,topic\na song,music\n")
+    check_named("own", form("other.csv"), tmp_path)

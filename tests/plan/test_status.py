@@ -21,7 +21,8 @@ from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import claim, held, keep
-from tailprompt.plan.points import Point
+from tailprompt.plan.layers import merge
+from tailprompt.plan.points import Point, parse
 from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
 from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
@@ -121,6 +122,16 @@ def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_p
     shutil.rmtree(tmp_path / "results/demo/runs" / POINTS[0].path)
     text, code = status(DEMO, tmp_path, {})
     assert text.startswith("scale demo, 1 run: 1 to do\n") and code == OPEN
+
+
+def test_what_keeps_snakemake_from_starting_is_said_under_the_states(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    finish(tmp_path, DEMO, POINTS[0])
+    own = merge(DEMO, {"datasets": {POINTS[0].dataset: {"lexicon": "gone.csv"}}})
+    text = status(own, tmp_path, {})[0]
+    said = f"data set '{parse(POINTS[0].dataset)[0]}': there is no file gone.csv; correct its path in its row"
+    assert f"snakemake will not start: {said}" in text.splitlines()
+    assert "will not start" not in status(DEMO, tmp_path, {})[0]
 
 
 def test_a_damaged_record_is_stale_and_not_a_crash(stood):

@@ -18,6 +18,7 @@ from tailprompt.plan.hours import on_cpu
 from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import end_of, grouped, reason, why_failed
+from tailprompt.plan.runnable import check_files
 from tailprompt.plan.settings import settings
 
 DONE, FAILED, OPEN = 0, 1, 3  # exit statuses; 2 is bad input
@@ -60,6 +61,10 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
+    try:
+        check_files(config, root)
+    except BadInput as error:
+        lines += [f"snakemake will not start: {error}"]
     lines += time_left(config, states, root)
     if found["failed"] or others:
         return "\n".join(lines), FAILED
