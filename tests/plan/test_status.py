@@ -127,9 +127,9 @@ def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_p
 def test_what_keeps_snakemake_from_starting_is_said_under_the_states(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
     finish(tmp_path, DEMO, POINTS[0])
-    own = merge(DEMO, {"datasets": {POINTS[0].dataset: {"lexicon": "gone.csv"}}})
-    text = status(own, tmp_path, {})[0]
-    said = f"data set '{parse(POINTS[0].dataset)[0]}': there is no file gone.csv; correct its path in its row"
+    name = parse(POINTS[0].dataset)[0]
+    text = status(merge(DEMO, {"datasets": {name: {"lexicon": "gone.csv"}}}), tmp_path, {})[0]
+    said = f"data set '{name}': there is no file gone.csv; correct its path in its row"
     assert f"snakemake will not start: {said}" in text.splitlines()
     assert "will not start" not in status(DEMO, tmp_path, {})[0]
 
