@@ -17,9 +17,6 @@ sys.path.insert(0, f"{HOME}/src")
 # A plan is millions of objects that stay. To look for garbage among them took a tenth of its time.
 gc.disable()
 
-FAILED = {}  # job -> its log, and why it failed
-logger.addFilter(lambda record: note_failed(FAILED, record))
-
 
 report: "workflow/report/workflow.rst"
 
@@ -30,6 +27,10 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/backbones.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/report.smk"
+
+
+FAILED = {}  # job -> its log, and why it failed
+logger.addFilter(lambda record: note_failed(FAILED, record))
 
 
 localrules:

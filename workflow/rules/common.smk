@@ -116,6 +116,7 @@ def in_use():
     return {line for lock in locks for line in lock.read_text("utf-8").splitlines()}
 
 
+@refused_as(SystemExit)
 def told_in(name, text):
     """Write what a job is told where it reads it, and return it for Snakemake to compare."""
     file = Path("results", SCALE, "told", f"{name}.json")

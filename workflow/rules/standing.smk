@@ -167,6 +167,7 @@ def shown_asked(what, *endings, **of_kind):
     return file
 
 
+@refused_as(SystemExit)
 def asked_once(name, spec, endings):
     """The file that says what is asked of files of one name, old if they are that and undamaged."""
     wanted, files = made.read_back({"spec": spec}), [RESULTS / f"{name}.{ending}" for ending in endings]
