@@ -18,9 +18,6 @@ sys.path.insert(0, f"{HOME}/src")
 gc.disable()
 atexit.register(gc.freeze)
 
-FAILED = {}  # job -> its log, and why it failed
-logger.addFilter(lambda record: note_failed(FAILED, record))
-
 
 report: "workflow/report/workflow.rst"
 
@@ -31,6 +28,10 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/backbones.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/report.smk"
+
+
+FAILED = {}  # job -> its log, and why it failed
+logger.addFilter(lambda record: note_failed(FAILED, record))
 
 
 localrules:
@@ -56,6 +57,7 @@ onstart:
 
 onsuccess:
     unshare()
+    check_chosen()
 
 
 onerror:

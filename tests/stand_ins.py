@@ -127,6 +127,7 @@ Path(options["--out"]).write_text(json.dumps(read))
     "backbones": """
 row, out = json_option(options["--row"], "--row"), Path(options["--out"])
 out.write_text(json.dumps({**row, "seen": sha(row["path"] + "/model.safetensors")}))
+seal(out)
 """,
     "vocabulary": """
 about = json.dumps([json_option(options["--recipe"], "--recipe"), sha(options["--corpus"])])

@@ -104,7 +104,7 @@ def reads_weights(root, folder):
 
 RUN = "runs/mine/tiny/toy/cls-tanh/1"
 LOADED = r"weights\.safetensors (cannot be read|is not what its run)"
-PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\)"
+PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\).*; run snakemake again"
 AGAIN = r"; it was damaged or edited\. To train the run again: tailprompt retrain mine/tiny/toy/cls-tanh/1$"
 OTHER = rf"is not what its run wrote \(SHA-256\){AGAIN}"
 TABLE = [  # file, damage, who notices, sentence
@@ -119,8 +119,10 @@ TABLE = [  # file, damage, who notices, sentence
       for harm in (flip, cut, empty)),
     *((f"{RUN}/run.json", harm, shown, rf"run\.json {OTHER}")
       for harm in (digit, longer)),
-    *(("data/toy.parquet", harm, trains, PREPARED)
+    *((f"{RUN}/.finished/sha256.json", harm, shown, r"sha256\.json has other digests .*; it was damaged")
       for harm in (flip, cut, empty)),
+    *(("data/toy.parquet", harm, who, PREPARED)
+      for harm in (flip, cut, empty) for who in (trains, reports, shown)),
     *(("data/toy.json", harm, who, r"toy\.json is not what its job wrote \(SHA-256\); run snakemake again")
       for harm in (flip, cut, empty) for who in (trains, reports)),
 ]  # fmt: skip
@@ -224,4 +226,5 @@ def test_a_clock_that_moved_changes_nothing_of_a_run(scale, monkeypatch, shift):
 
 def test_the_table_names_every_file_of_a_run(whole):
     named = {name.rpartition("/")[2] for name, *_ in TABLE if name.startswith(RUN)}
+    named.remove("sha256.json")
     assert named == {*agreement.OUTPUTS}

@@ -363,8 +363,13 @@ def test_an_edit_plans_exactly_these_jobs(project, edit):
 
 @pytest.mark.parametrize(
     "name, jobs",
-    [("tables/glee/table2.md", {"tabulate table2"}), ("data/toy.json", prepared("toy"))],
-    ids=["table", "report"],
+    [
+        ("tables/glee/table2.md", {"tabulate table2"}),
+        ("data/toy.json", prepared("toy")),
+        ("data/toy.parquet", prepared("toy")),
+        ("backbones/tiny.json", {"backbone tiny"}),
+    ],
+    ids=["table", "report", "prepared data", "backbone"],
 )
 def test_what_is_damaged_is_made_again(project, name, jobs):
     with longer(f"results/tiny/{name}", " ")(project):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import yaml
-from project import BACKBONE, copied, snakemake, stage
+from project import BACKBONE, copied, edited, snakemake, stage
 
 from docs.results import fair
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.chained]
 
 CONFIG = (
     BACKBONE
@@ -75,7 +75,7 @@ def made(folder, *searches):
 def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_paper(project):
     first = made(project)
     assert first == {"glee-fair/search", "lpt-fair/search"}
-    plan = stage(project, "plan", "--configfile", FILES[0], "--configfile", FILES[1])
+    plan = stage(project, "plan", "--configfile", *FILES)
     assert "scores of glee-fair waits for what search for 2 methods on toy chooses" in plan
     glee, phase1, phase2 = "glee-fair/search", "lpt-fair/search", "lpt-fair/search-phase2"
     assert made(project, glee, phase1) == first | {"glee-fair/scores", "glee-fair/claims", phase2}
@@ -88,3 +88,24 @@ def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_p
     assert "4 of 4 runs of `search`" in shown and "| its own: ours |" in shown and "still undecided" in shown
     cells = yaml.safe_load((project / f"results/fair/tables/{phase2}.yaml").read_text())["protocols"]
     assert set(cells["lpt-fair"]["cells"]["digits"]["lpt"]) == {"lr", "epochs"}
+
+
+def test_a_command_whose_search_chooses_anew_asks_to_be_run_again(project):
+    """What depends on the search was planned with the former choice."""
+    file = "results/fair/tables/glee-fair/search.yaml"
+    options = ("tables", "--cores", "2", "--configfile", *FILES, file)
+    other = ("text = json.dumps(value)", "text = json.dumps(2 * value)")
+    with edited(project / "src/tailprompt/choices.py", *other):
+        done = snakemake(project, *options)
+    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
+    said = done.stdout.splitlines()[-1]
+    assert file in said and said.endswith("run the same command again, which makes what depends on them")
+    refused = snakemake(project, "-n", *options)
+    assert f"{file}: protocols.glee-fair.cells.toy." in refused.stdout and refused.returncode == 1
+    with open(project / file, "a") as end:
+        end.write("# edited")
+    for command in (options, ("tables", "-n", *options[1:])):
+        refused = snakemake(project, *command)
+        assert refused.returncode == 1 and f"{file}: not what its search wrote" in refused.stdout
+    planned = snakemake(project, "tables", "-n", "--configfile", *FILES)
+    assert "rule choices:" in planned.stdout, planned.stdout

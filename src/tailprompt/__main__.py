@@ -34,7 +34,10 @@ Stages, as the workflow calls them:
   overview                                    write the first page of the report
   collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
-Without --configfile the scale is config/paper.yaml. To run everything: snakemake --cores 2 --configfile FILE
+Without --configfile the scale is config/paper.yaml; of several files, --configfile A B, a later one wins.
+Name runs and other files before it, as for snakemake.
+
+To run everything: snakemake --cores 2 --configfile FILE
 """
 STAGES = (
     "decode",
@@ -83,10 +86,10 @@ def dispatch(arguments: list[str]) -> None:
 
 def options_of(command: str, arguments: list[str], *more: tuple[str, dict]) -> argparse.Namespace:
     """The options of a command line, in a folder that is the project's. more: others, for argparse."""
+    from tailprompt.plan import config
+
     parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
-    parser.add_argument(
-        "--configfile", action="append", default=[], metavar="FILE", help="the scale; may be repeated"
-    )
+    parser.add_argument(*config.OPTION, default=[], **config.FILES)
     for name, about in more:
         parser.add_argument(name, **about)
     options = parser.parse_args(arguments)

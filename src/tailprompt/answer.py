@@ -104,9 +104,7 @@ def write(scale: dict) -> tuple[str, Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt answer", description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--configfile", action="append", required=True, metavar="FILE", help="the scale; may be repeated"
-    )
+    parser.add_argument(*config.OPTION, required=True, **config.FILES)
     text, place = write(config.load(parser.parse_args().configfile))
     print(f"{on_screen(text)}\n{place}")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import reading, whole
+from tailprompt.files import reading, seal, whole
 from tailprompt.plan.points import parse
 
 READ = ["protocol", "dataset", "method", "run", "best", "score"]
@@ -36,6 +36,7 @@ def choices(table: Path, out: Path) -> None:
             lines += [f"        {parse(one.method)[0]}: {chosen(one)}" for one in of_dataset.itertuples()]
     with whole(out) as temporary:
         temporary.write_text("\n".join(lines) + "\n", "utf-8")
+    seal(out)
 
 
 def unchosen(long: pd.DataFrame) -> list[str]:

@@ -108,6 +108,23 @@ def given(text: str) -> Path:
     return Path(text)
 
 
+def no_file(path: str | Path, root: str | Path = ".") -> str:
+    """Why a path below `root` is no file to read, as a clause; empty for a file."""
+    place = Path(root, path)
+    if place.is_file():
+        return ""
+    if place.is_symlink() and not place.exists():
+        return f"{path} is a link to {os.readlink(place)}, which leads to no file"
+    kinds = [
+        (place.is_dir(), "a folder"),
+        (place.is_fifo(), "a pipe"),
+        (place.is_socket(), "a socket"),
+        (place.exists(), "a device"),
+    ]
+    kind = next((kind for holds, kind in kinds if holds), None)
+    return f"{path} is {kind}, where a file is wanted" if kind else f"there is no file {path}"
+
+
 def clear(path: Path) -> None:
     """Remove the half-written copies of `path` that killed processes of this machine left behind."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.{HOST}-*.part"):
@@ -204,17 +221,23 @@ def sha256(path: str | Path) -> str:
 def seal(*files: Path) -> None:
     """Write the digests of a job's files, which have one stem, in a hidden file beside them.
 
-    `sha256sum -c` reads it too.
+    Those of other jobs' files of that stem stay there. `sha256sum -c` reads it too.
     """
+    digests = sealed(files[0]) | {file.name: sha256(file) for file in files}
     with whole(seal_of(files[0])) as temporary:
-        temporary.write_text("".join(f"{sha256(file)}  {file.name}\n" for file in files), "utf-8")
+        temporary.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), "utf-8")
+
+
+def sealed(file: Path) -> dict[str, str]:
+    """Name -> digest of the files that `seal` wrote beside a file, and of itself; {} without any."""
+    seal = seal_of(file)
+    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def as_written(file: Path) -> bool:
     """Whether a file is there with the digest that `seal` wrote; True without one."""
-    seal = seal_of(file)
-    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
-    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    digests = sealed(file)
     return file.name not in digests or file.is_file() and digests[file.name] == sha256(file)
 
 
@@ -235,6 +258,20 @@ def read_sealed(path: Path, *keys: str) -> dict:
         return read_json(path, *keys)
     except BadInput as error:  # of a version that wrote no digest
         raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
+
+
+def check_prepared(table: Path) -> str:
+    """The digest of a prepared data set; raises BadInput, with what to do, if its report has another."""
+    report = table.with_suffix(".json")
+    told = read_sealed(report).get("sha256") if report.is_file() else None
+    with reading(table):
+        found = sha256(table)
+    if told and found != told:
+        raise BadInput(
+            f"{table} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited; run "
+            "snakemake again, which prepares it anew"
+        )
+    return found
 
 
 def seal_of(file: Path) -> Path:

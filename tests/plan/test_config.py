@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tailprompt.components.resolve import options, readers
 from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, config, present
 from tailprompt.plan.layers import merge
+from tailprompt.plan.named_files import check_named
 from tailprompt.plan.runnable import check_files, check_settings
 from tailprompt.plan.schemas import hint, read
 
@@ -204,10 +206,9 @@ def test_a_method_of_the_scale_alone_is_taken_by_something(tmp_path, layer):
     assert config.load(["config/demo.yaml"], {"methods": new})
 
 
-@pytest.mark.parametrize("text", ["", "threads: 2"])
-def test_a_file_without_a_scale_does_not_mean_the_papers(root, tmp_path, text):
+def test_a_file_without_a_scale_does_not_mean_the_papers(root, tmp_path):
     mine, default = tmp_path / "mine.yaml", root / config.SCALE
-    mine.write_text(text)
+    mine.write_text("threads: 2")
     with pytest.raises(BadInput, match="mine.yaml names no scale; write scale: NAME"):
         config.load([mine], root=root)
     assert config.load([default, mine], root=root)["scale"] == "small"
@@ -647,3 +648,64 @@ def test_without_training_a_figure_of_a_table_is_made_if_the_table_is(root):
         }
         kept = blocks.with_tables({name: block for name, block in parts.items() if block})
         assert (("figures", "glee", "drawn") in kept) is made
+
+
+@pytest.mark.parametrize(
+    "content, says",
+    [
+        (b"", "is empty; it needs keys and values"),
+        (b"# nothing but this\n---\n", "is empty; it needs keys and values"),
+        (b"{}", "is empty; it needs keys and values"),
+        (b"- a\n", "must hold keys and values, not a list"),
+        (b"some words\n", "must hold keys and values, not a str"),
+        (b"a:\n\tb: 1\n", "while scanning .* line 2, column 1"),
+        ("scale: x\n".encode("utf-16"), r"is not UTF-8 \(byte 0\); save it as UTF-8"),
+        ("# 0123456789012345é\nscale: x\n".encode("latin-1"), r"is not UTF-8 \(byte 18\); save it as UTF-8"),
+        (b"scale: 2020-06-31\n", "day "),
+        (b"a: " + 5000 * b"[" + b"\n", ""),
+        (b"scale: 1" + 5000 * b"0" + b"\n", "Exceeds the limit"),
+        (None, "Is a directory"),
+        ("absent", "No such file or directory"),
+    ],
+)
+def test_a_file_that_holds_no_configuration_is_one_sentence_with_its_name(tmp_path, content, says):
+    file = tmp_path / "own.yaml"
+    file.mkdir() if content is None else content == "absent" or file.write_bytes(content)
+    with pytest.raises(BadInput, match=rf"^config file {file}: .*{says}") as error:
+        config.load(["config/demo.yaml", file])
+    assert "\n" not in str(error.value)
+
+
+def in_place(kind, place):
+    """What is not a file with rows, in the place of one."""
+    made = {
+        "folder": place.mkdir,
+        "pipe": lambda: os.mkfifo(place),
+        "loop": lambda: place.symlink_to(place.name),
+        "broken link": lambda: place.symlink_to("gone.csv"),
+        "nothing": lambda: None,
+        "empty file": place.touch,
+        "header": lambda: place.write_text("\ufeffsentence,topic\n\n"),
+    }
+    made[kind]()
+
+
+@pytest.mark.parametrize(
+    "kind, says",
+    [
+        ("folder", "own.csv is a folder, where a file is wanted; correct its path in its row"),
+        ("pipe", "own.csv is a pipe, where a file is wanted; correct its path in its row"),
+        ("loop", "own.csv is a link to own.csv, which leads to no file; correct its path in its row"),
+        ("broken link", "own.csv is a link to gone.csv, which leads to no file; correct its path in its row"),
+        ("nothing", "there is no file own.csv; correct its path in its row"),
+        ("empty file", "own.csv has no rows; write some, or correct its path in its row"),
+        ("header", "own.csv has no rows; write some, or correct its path in its row"),
+    ],
+)
+@pytest.mark.parametrize("form", [lambda path: {"path": path}, lambda path: {"files": {"all": path}}])
+def test_what_stands_in_the_place_of_a_file_of_ones_own_is_said_before_any_job(tmp_path, kind, says, form):
+    in_place(kind, tmp_path / "own.csv")
+    with pytest.raises(BadInput, match=rf"^data set 'own': {says}$"):
+        check_named("own", form("own.csv"), tmp_path)
+    (tmp_path / "other.csv").write_text("sentence,topic\na song,music\n")
+    check_named("own", form("other.csv"), tmp_path)

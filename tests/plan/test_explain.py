@@ -282,10 +282,15 @@ def said(capsys, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_the_command_takes_a_folder_or_a_point_and_the_scales_files_in_any_order(capsys):
+def test_the_command_takes_a_folder_or_a_point_and_the_scales_files_as_snakemake_does(capsys, tmp_path):
     text = said(capsys, f"results/demo/runs/{RUN}")
     assert text == said(capsys, RUN, "--configfile", "config/demo.yaml")
-    assert text == said(capsys, "--configfile", "config/demo.yaml", RUN)
+    assert text == said(capsys, RUN, "--configfile", "config/mini.yaml", "--configfile", "config/demo.yaml")
+    (tmp_path / "own.yaml").write_text("protocols: {glee: {settings: {lr: 0.25}}}")
+    assert (
+        cells(said(capsys, RUN, "--configfile", "config/demo.yaml", str(tmp_path / "own.yaml")))["lr"][0]
+        == "0.25"
+    )
     assert cells(text)["lr"] == ("0.0005", "protocol", "config/demo.yaml: protocols.glee.settings")
     assert cells(said(capsys, RUN))["lr"][0] == "1e-05"  # of the papers' scale
 

@@ -59,7 +59,7 @@ def finish(root, config, point, **changes):
     about = asked.asked(config, point, plan.settings(config, point), weights) | changes
     for name in agreement.OUTPUTS:
         (run / name).touch()
-    about |= {"seconds": 3600.0, "data": {"sha256": "of what it was trained on"}}
+    about = {"seconds": 3600.0, "data": {"sha256": "of what it was trained on"}} | about
     (run / "run.json").write_text(json.dumps(about))
     for folder in ("config", "workflow"):
         if not (root / folder).exists():
@@ -77,9 +77,8 @@ def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     left = seconds_left(demo, rest, took, tmp_path, cpu=True)
     assert "4 of them done" in text and f"time: {sum(left.values()) / 3600:.1f} hours for" in text
     assert f"(from 4 finished runs; {len(unmeasured(rest, took))} by a rule" in text
-    data = tmp_path / f"results/demo/data/{done[0].dataset}.parquet"
-    data.parent.mkdir()
-    data.write_bytes(b"other")
+    report = tmp_path / f"results/demo/data/{done[0].dataset}.json"
+    write_json(report, {"sha256": "other", "rows": {"train": 1}})
     assert "3 of them done" in forecast(demo, tmp_path)
 
 
@@ -178,7 +177,7 @@ def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
     with pytest.raises(BadInput, match="'photos': there is no folder photos; correct its root"):
         __main__.dispatch(["plan", *files])
     (tmp_path / "there.yaml").write_text(f"datasets: {{photos: {{root: {tmp_path}}}}}")
-    __main__.dispatch(["plan", *files, "--configfile", str(tmp_path / "there.yaml")])
+    __main__.dispatch(["plan", *files, str(tmp_path / "there.yaml")])
     text = capsys.readouterr().out
     assert "120 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
 

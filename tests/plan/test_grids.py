@@ -137,6 +137,20 @@ def test_the_choice_of_a_part_is_not_enough_and_the_plan_says_what_it_lacks(tmp_
     assert line.endswith("more --configfile: results/mini/tables/glee-fair/search.yaml")
 
 
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("prompt: {lr: 0.5, epochs: 10}", r"lr is 0\.5, which search 'search' does not try \(.*e-05"),
+        ("prompt: {lr: 1.0e-4, epochs: 11}", "epochs is 11, which"),
+    ],
+)
+def test_a_choice_that_its_search_does_not_try_is_refused_with_its_file(tmp_path, cell, said):
+    given = tmp_path / "own.yaml"
+    given.write_text(f"protocols: {{glee-fair: {{cells: {{cmid: {{{cell}}}}}}}}}\n")
+    with pytest.raises(BadInput, match=rf"own\.yaml: protocols\.glee-fair\.cells\.cmid\.prompt\.{said}"):
+        config.load(["config/mini.yaml", given])
+
+
 def test_what_was_searched_does_not_change_with_what_is_chosen():
     before, after = fair(LPT), fair(LPT, chosen(["search", "search-phase2"], lr=1.0, epochs=1))
     points = blocks.points(blocks.shown(before)["tables", "lpt-fair", "search"])

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shutil
 import stat
 import sys
 from types import SimpleNamespace
@@ -13,14 +14,15 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, sha256, write_json
+from tailprompt.files import read_json, seal, sha256, write_json
 from tailprompt.plan import agreement, blocks, standing, starts
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
-from tailprompt.plan.held import held, keep
-from tailprompt.plan.points import Point
+from tailprompt.plan.held import claim, held, keep
+from tailprompt.plan.layers import merge
+from tailprompt.plan.points import Point, parse
 from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
 from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
@@ -46,6 +48,7 @@ def stood(tmp_path):
         "toy: 5 of 100 steps; 0.05 steps a second, at most 30 minutes left\n"
     )
     log_of(tmp_path, failed).write_text("reading\nerror: the loss is nan; lower lr\n")
+    (tmp_path / "results/demo/runs" / killed.path).mkdir(parents=True)
     log_of(tmp_path, killed).write_text("toy: 9 of 100 steps; 1 steps a second, at most 2 minutes left\n")
     return tmp_path, running, {comment("demo", waiting): "job 17, pending"}
 
@@ -111,10 +114,53 @@ def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tm
     assert code == FAILED and f"  {logs}/prepare/cmid.log: cmid.csv: no column 'label'" in text
 
 
+def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    finish(tmp_path, DEMO, POINTS[0])
+    log_of(tmp_path, POINTS[0]).write_text("toy: 9 of 9 steps (100%)\n")
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    shutil.rmtree(tmp_path / "results/demo/runs" / POINTS[0].path)
+    text, code = status(DEMO, tmp_path, {})
+    assert text.startswith("scale demo, 1 run: 1 to do\n") and code == OPEN
+
+
+def test_what_keeps_snakemake_from_starting_is_said_under_the_states(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    finish(tmp_path, DEMO, POINTS[0])
+    name = parse(POINTS[0].dataset)[0]
+    text = status(merge(DEMO, {"datasets": {name: {"lexicon": "gone.csv"}}}), tmp_path, {})[0]
+    said = f"data set '{name}': there is no file gone.csv; correct its path in its row"
+    assert f"snakemake will not start: {said}" in text.splitlines()
+    assert "will not start" not in status(DEMO, tmp_path, {})[0]
+
+
 def test_a_damaged_record_is_stale_and_not_a_crash(stood):
     root, _, queue = stood
     (root / "results/demo/runs" / POINTS[0].path / "run.json").write_text("{")
     assert "run.json is not JSON" in status(DEMO, root, queue)[0]
+
+
+@pytest.mark.parametrize("damaged", range(3), ids=["data", "report", "backbone"])
+def test_damaged_data_and_backbones_are_named_and_made_anew_under_runs_that_are_done(
+    tmp_path, monkeypatch, damaged
+):
+    point, results = POINTS[0], tmp_path / "results/demo"
+    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    names = f"data/{point.dataset}.parquet", f"data/{point.dataset}.json", f"backbones/{point.backbone}.json"
+    table, report, row = files = [results / name for name in names]
+    for file in (table, row):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+    write_json(report, {"sha256": sha256(table), "rows": {"train": 9}})
+    for file in (report, row):
+        seal(file)
+    finish(tmp_path, DEMO, point, data={"sha256": sha256(table)})
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    files[damaged].write_text(files[damaged].read_text() + "~")
+    text, code = status(DEMO, tmp_path, {})
+    assert "1 done" in text and code == OPEN
+    assert f"damaged, and made anew by snakemake:\n  {files[damaged]}\n" in text
+    assert "1 of them done" in forecast(DEMO, tmp_path)
 
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
@@ -262,7 +308,12 @@ def test_what_begins_from_the_runs_is_said_and_they_alone_are_deleted(tmp_path):
     assert "1 that begin from these are trained again too: lpt/vit-mini-16/digits" in text
     with held(places[0]), pytest.raises(BadInput, match=f"is being trained by process {os.getpid()}"):
         again.delete(places)
+    driver = rf"hands of another Snakemake, process {os.getpid()} .*; wait for its end, or stop it first$"
+    with claim(tmp_path / "results/demo"), pytest.raises(BadInput, match=driver):
+        again.delete(places)
+    log_of(tmp_path, first).write_text("error: an old one\n")
     again.delete(places)
+    assert not log_of(tmp_path, first).exists()
     left = {file.parent for file in tmp_path.glob("results/demo/runs/**/run.json")}
     assert left == {tmp_path / "results/demo/runs" / POINTS[0].path}
 

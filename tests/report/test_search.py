@@ -12,6 +12,7 @@ from blocks import block
 
 from tailprompt.choices import choices
 from tailprompt.errors import BadInput
+from tailprompt.plan.config import layers_of
 from tailprompt.plan.grids import each_tried
 from tailprompt.report import typeset
 from tailprompt.report.tables.claims import CHANGES, claims
@@ -48,6 +49,21 @@ def test_the_best_on_dev_is_written_as_cells_of_the_protocol_and_numbers_stay_nu
     made = {"cls-tanh": {"epochs": 30, "lr": 1e-4}, "prompt": {"epochs": 10, "lr": 3e-5}}
     assert found == {"protocols": {"glee": {"cells": {"made": made}}}}
     assert all((tmp_path / f"search.{ending}").is_file() for ending in ("tex", "md", "csv", "html"))
+
+
+@pytest.mark.parametrize(
+    "edit", [lambda text: "", lambda text: text.replace("30", "10"), lambda text: "a: ["]
+)
+def test_an_edited_choice_is_refused_with_what_to_do(tmp_path, edit):
+    spec, file = searching(tmp_path), tmp_path / "search.yaml"
+    chosen(tmp_path, spec)
+    tabulate(tmp_path, spec, tmp_path / "search")
+    assert layers_of(["config/mini.yaml", file])
+    file.write_text(edit(file.read_text()))
+    with pytest.raises(
+        BadInput, match=r"search\.yaml: not what its search wrote .* Delete it, and snakemake"
+    ):
+        layers_of(["config/mini.yaml", file])
 
 
 def test_no_score_of_test_is_read(tmp_path):

@@ -10,13 +10,13 @@ from snakemake.jobs import Job
 from snakemake.resources import Resource
 from snakemake.settings.types import DeploymentMethod
 
-from tailprompt.errors import refused_as
+from tailprompt.errors import BadInput, known, refused_as
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.machine.gpus import share, unshare, visible
 from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
 from tailprompt.plan.cluster import mend_jobs, mend_states
-from tailprompt.plan.config import load, typed
+from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words, note_failed
@@ -31,6 +31,9 @@ with refused_as(SystemExit):
         config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     else:
         config.update(load([("the module's config", dict(config))]))
+    results = Path("results").resolve()
+    own = [file for file in workflow.overwrite_configfiles if results in Path(file).resolve().parents]
+    GIVEN = {str(file): read_given(file) for file in own}  # what searches chose
     SHOWN = WHOLE = blocks.shown(config)
     TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
@@ -119,6 +122,7 @@ def in_use():
     return {line for lock in locks for line in lock.read_text("utf-8").splitlines()}
 
 
+@refused_as(SystemExit)
 def told_in(name, text):
     """Write what a job is told where it reads it, and return it for Snakemake to compare."""
     file = Path("results", SCALE, "told", f"{name}.json")

@@ -13,7 +13,7 @@ localrules:
 
 rule tabulate:
     input:
-        asked=shown_asked("tables", "tex", "md", "csv", "html"),
+        asked=shown_asked("tables", "tex", "md", "csv", "html", search=["yaml"]),
         runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
         data=shown_by("tables", shown.reports, file=report_of),
         reported=shown_by("tables", shown.reported),

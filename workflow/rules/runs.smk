@@ -37,6 +37,7 @@ rule train:
 rule runs:
     input:
         all_predictions,
+        damaged,
 
 
 # For people: tables and figures compute the scores that they show.

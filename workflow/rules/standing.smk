@@ -102,6 +102,16 @@ def check_asked(jobs):
 
 
 @refused_as(SystemExit)
+def check_chosen():
+    """Exit with a sentence if a search has chosen anew in a file that this command took as configuration."""
+    if changed := [file for file, was in GIVEN.items() if read_given(file) != was]:
+        raise BadInput(
+            f"{known(changed)} has other choices now than when this command began; run the same command "
+            "again, which makes what depends on them"
+        )
+
+
+@refused_as(SystemExit)
 def check_times(jobs):
     """Exit with a sentence if a file that a job reads is of the future."""
     standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
@@ -143,16 +153,21 @@ def kind_asked(kind, name):
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
-def shown_asked(what, *endings):
-    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows."""
+def shown_asked(what, *endings, **of_kind):
+    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows.
+
+    of_kind: endings of what other jobs make of it, by its kind.
+    """
 
     def file(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, endings)
+        every = (*endings, *of_kind.get(spec["kind"], ()))
+        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every)
 
     return file
 
 
+@refused_as(SystemExit)
 def asked_once(name, spec, endings):
     """The file that says what is asked of files of one name, old if they are that and undamaged."""
     wanted, files = made.read_back({"spec": spec}), [RESULTS / f"{name}.{ending}" for ending in endings]
@@ -177,6 +192,11 @@ def predictions(point):
 def all_predictions(_):
     """The predictions of all runs of the scale, but for starts that are not here and that no run needs."""
     return kept(filter(None, [predictions(point) for point in POINTS if not idle(point)]))
+
+
+def damaged(_):
+    """The damaged files of data and backbones, which runs that stand do not take, and the next run would meet."""
+    return [*map(str, standing.damaged(config, DATASETS, BACKBONES))] if TRAINS else []
 
 
 @cache

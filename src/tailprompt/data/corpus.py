@@ -13,6 +13,7 @@ from math import inf
 from pathlib import Path
 
 from tailprompt.errors import BadInput, named
+from tailprompt.files import no_file
 
 OPENERS = {".txt": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 HAN = re.compile(r"[㐀-鿿]")
@@ -27,8 +28,8 @@ def documents(path: str | Path, *, longest: float = inf) -> Iterator[list[str]]:
     """
     path, paragraphs, characters, line = Path(path), [], 0, 0
     opener = named(OPENERS, path.suffix, f"ending of the corpus {path.name}")
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}; correct the path of the corpus")
+    if wrong := no_file(path):
+        raise BadInput(f"{wrong}; correct the path of the corpus")
     try:
         with opener(path, "rt", encoding="utf-8-sig") as file:
             for line, text in enumerate(file, 1):  # noqa: B007

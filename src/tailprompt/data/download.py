@@ -137,7 +137,9 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
             return place
         if place.is_dir():
             raise BadInput(f"'{row['name']}': {place} is a folder; name one file, which has all rows in it")
-    raise BadInput(f"'{row['name']}': there is no {' or '.join(map(str, around))}" + advice(row, entry))
+    found = [wrong for place in around if not (wrong := files.no_file(place)).startswith("there is no")]
+    absent = f"there is no {' or '.join(map(str, around))}"
+    raise BadInput(f"'{row['name']}': {found[0] if found else absent}" + advice(row, entry))
 
 
 def advice(row: dict, entry: dict) -> str:

@@ -13,7 +13,7 @@ from tailprompt.data import rows
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_sealed, reading, sha256
+from tailprompt.files import check_prepared
 
 SPLITS = ("train", "dev", "test")
 
@@ -61,13 +61,4 @@ def class_words(classes: list[str], verbalizer: str | None) -> dict[str, str]:
 
 def check_rows(path: Path) -> dict[str, str]:
     """The digests of a prepared data set; raises BadInput if its report has those of another."""
-    report = path.with_suffix(".json")
-    told = read_sealed(report).get("sha256") if report.is_file() else None
-    with reading(path):
-        found = sha256(path)
-    if told and found != told:
-        raise BadInput(
-            f"{path} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited. Delete "
-            "both, and snakemake prepares them again"
-        )
-    return {"sha256": found, "rows_sha256": rows.of_file(path)}
+    return {"sha256": check_prepared(path), "rows_sha256": rows.of_file(path)}

@@ -13,7 +13,7 @@ from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import as_written, keyed, read_json, reading, sha256
+from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
 from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
 from tailprompt.plan.points import Point
 
@@ -140,6 +140,14 @@ def check_intact(folder: Path, record: dict) -> None:
         file = folder / name
         if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
             raise BadInput(damaged(file, folder))
+    if (kept := folder / FINISHED / DIGESTS).is_file():
+        found, others = tolerant(kept) or {}, dict(record.get("files", {}))
+        others |= {OUTPUTS[0]: record["weights_sha256"]} if "weights_sha256" in record else {}
+        if found.keys() != {*OUTPUTS} or any(found[name] != digest for name, digest in others.items()):
+            raise BadInput(
+                f"{kept} has other digests than the run's files; it was damaged or edited. Delete "
+                f"{kept.parent}: nothing needs it once a run is finished"
+            )
 
 
 def check_weights(folder: Path) -> None:
@@ -208,6 +216,7 @@ def check(folder: Path, record: dict) -> None:
                 "again, which trains it anew"
             )
     if not of_data(record, folder):
+        check_table(data_of(folder))
         others = outdated(folder)
         also = f", and so {'was' if others == 1 else 'were'} {counted(others, 'other run')}" if others else ""
         raise BadInput(
@@ -234,6 +243,12 @@ def data_of(folder: Path) -> Path:
     """The Parquet file of the data set of the run in `folder`."""
     report = report_file(results_of(folder), folder.absolute().parent.parent.name)
     return report.with_name(f"{report.stem}.parquet")
+
+
+def check_table(table: Path) -> None:
+    """Raise BadInput, with what to do, if a data set that was prepared here is not that of its report."""
+    if table.is_file() and table.parent.parent.name != BUNDLED:
+        check_prepared(table)
 
 
 def data_digests(table: Path) -> dict[str, str]:

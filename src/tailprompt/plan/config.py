@@ -17,6 +17,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.data import quotas
 from tailprompt.errors import BadInput, known
+from tailprompt.files import as_written
 from tailprompt.plan.home import at_home, found, homes
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
@@ -27,7 +28,9 @@ from tailprompt.pretraining import recipes
 
 SHARED = ("config/backbones.yaml", "config/pretraining.yaml", "config/datasets.yaml", "config/methods.yaml")
 SCALE = "config/paper.yaml"  # the default
-
+# As Snakemake has it: the files of one option are merged, and the last of several options counts alone.
+OPTION = ("--configfile", "--configfiles")
+FILES = {"nargs": "+", "metavar": "FILE", "help": "the scale; of several files a later one wins"}
 
 Layer = tuple[str, dict]  # a name that messages give, and what it holds
 
@@ -62,12 +65,25 @@ def layers_of(
     files: Iterable[str | Path | Layer] = (), values: dict | None = None, root: str | Path = "."
 ) -> list[tuple[str, dict]]:
     """(file, content) of all layers of the configuration; a later one overrides an earlier one."""
-    given = [file if isinstance(file, tuple) else (str(file), read(file)) for file in files]
+    given = [file if isinstance(file, tuple) else (str(file), read_given(file)) for file in files]
     line = [("--config", values)] if values else []
     if given and not any("scale" in layer for _, layer in given + line):
         raise BadInput(f"{given[-1][0]} names no scale; write scale: NAME in it, or give {SCALE} before it")
     own = [*SHARED, *papers(root), *([] if given else [SCALE])]
     return [*((file, read(Path(root, found(file, root)))) for file in own), *given, *line]
+
+
+def read_given(file: str | Path) -> dict:
+    """The content of a file of a scale; raises BadInput if it says nothing, or is not what a search wrote."""
+    if Path(file).is_file() and not as_written(Path(file)):
+        raise BadInput(
+            f"config file {file}: not what its search wrote (SHA-256); it was damaged or edited. Delete it, "
+            "and snakemake without it writes it anew; for choices of your own, edit a copy in another folder"
+        )
+    content = read(file)
+    if not content:
+        raise BadInput(f"config file {file}: is empty; it needs keys and values, as scale: NAME")
+    return content
 
 
 def without_dropped(config: dict) -> dict:

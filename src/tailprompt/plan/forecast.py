@@ -71,7 +71,7 @@ def finished(config: dict, point: Point, here: standing.Present, root: Path) -> 
         return None
     run = read_json(folder / "run.json", "settings", "seconds")
     wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
-    same = agreement.stands(wanted, point, results) and agreement.of_data(run, folder)
+    same = agreement.stands(wanted, point, results)
     return run["seconds"] if same and not standing.waits_for_rows(config, point, here) else None
 
 
@@ -179,7 +179,12 @@ def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:
     """The data of one's own whose rows nobody has looked at yet; small files of texts were looked at."""
     results = root / "results" / config["scale"]
     rows = {parse(name)[0]: config["datasets"][parse(name)[0]] for name in datasets}
-    names = [name for name, row in rows.items() if ones_own(row) and not report_file(results, name).is_file()]
+    names = [
+        name
+        for name, row in rows.items()
+        if ones_own(row)
+        and not (report_file(results, name).is_file() and standing.rows_stand(config, name, root))
+    ]
     names = [name for name in names if not looked_at({"name": name, **rows[name]}, root)]
     said = "texts and labels are checked when data are prepared, before any training"
     return [f"rows not looked at: {', '.join(names)} ({said})"] if names else []

@@ -46,18 +46,19 @@ def held(folder: Path, *, pause: float = 2.0) -> Iterator[None]:
         yield
 
 
-def claim(results: Path) -> TextIO:
+def claim(
+    results: Path, instead: str = "wait for its end, or give this configuration a scale of its own"
+) -> TextIO:
     """Hold the results of a scale until the returned file is closed or this process ends.
 
     Raises BadInput while another Snakemake does, of whatever checkout: jobs read there what they are asked.
+    instead: what to do then.
     """
     file = opened(results)
     if not locked(file):
+        file.close()
         who = name_of(tolerant(results / LOCK) or {})
-        raise BadInput(
-            f"{results} is in the hands of another Snakemake, {who}; wait for its end, or give this "
-            "configuration a scale of its own"
-        )
+        raise BadInput(f"{results} is in the hands of another Snakemake, {who}; {instead}")
     sign(file)
     return file
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tailprompt.components.run import Run, repeated
 from tailprompt.data.columns import listed
 from tailprompt.data.separated import found
-from tailprompt.files import read_json, reading
+from tailprompt.files import as_written, read_sealed, reading
 from tailprompt.machine.cpus import CPUS
 from tailprompt.machine.gpus import visible
 from tailprompt.plan.places import report_file
@@ -82,8 +82,8 @@ def of_an_epoch(run: Run) -> int:
 def training_rows(config: dict, dataset: str, root: Path) -> int:
     """Training rows of a data set: by its report if it is prepared, else those of its parts, or as stated."""
     report = report_file(root / "results" / config["scale"], dataset)
-    if report.is_file():
-        return read_json(report, "rows")["rows"]["train"]
+    if report.is_file() and as_written(report):
+        return read_sealed(report, "rows")["rows"]["train"]
     if parts := parts_of(config, dataset):
         return sum(training_rows(config, part, root) for part in parts)
     return stated(dataset_row(config, dataset), root)

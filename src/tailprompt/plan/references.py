@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from tailprompt.errors import BadInput, known
+from tailprompt.plan.grids import tried
 from tailprompt.plan.jobs.recipes import corpus_keys
 from tailprompt.plan.layers import origin
 from tailprompt.plan.points import parse
@@ -85,8 +86,26 @@ def check_searches(config: dict, layers: Iterable[tuple[str, dict]]) -> None:
         for name in block.get("searched", []):
             if (tables[name]["kind"], tables[name]["protocol"]) != ("search", block["protocol"]):
                 raise BadInput(f"{place}: searched '{name}' is no search under protocol {block['protocol']}")
+            check_chosen(config, layers, block["protocol"], name, tables[name])
         if block.get("original") == block["protocol"]:
             raise BadInput(f"{place}: original is its own protocol; name another, or leave original out")
+
+
+def check_chosen(
+    config: dict, layers: Iterable[tuple[str, dict]], protocol: str, name: str, search: dict
+) -> None:
+    """Raise BadInput if a cell of the protocol has a value that the search for it does not try."""
+    methods = {parse(method)[0] for method in search["methods"]}
+    for dataset, cells in config["protocols"][protocol].get("cells", {}).items():
+        for method, cell in cells.items():
+            values = tried(search, method) if method in methods else {}
+            for key in sorted(values.keys() & cell.keys()):
+                path = ["protocols", protocol, "cells", dataset, method, key]
+                if cell[key] not in values[key]:
+                    raise BadInput(
+                        f"{origin(layers, path)}: {'.'.join(path)} is {cell[key]}, which search '{name}' "
+                        f"does not try ({known(values[key])}); leave it out, so that the search chooses"
+                    )
 
 
 def check_drawn(config: dict, layers: Iterable[tuple[str, dict]]) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, few, known, why
 from tailprompt.plan import blocks
-from tailprompt.plan.held import holder, name_of
-from tailprompt.plan.places import BUNDLED
+from tailprompt.plan.held import claim, holder, name_of
+from tailprompt.plan.places import BUNDLED, results_of
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import starts_of
 
@@ -72,12 +72,24 @@ def told(config: dict, points: list[Point], places: list[Path]) -> str:
 
 
 def delete(places: list[Path]) -> None:
-    """Delete the folders of runs; raises BadInput, before the first, if one is being trained."""
+    """Delete the folders of runs of a scale, and their logs, which are of former runs then.
+
+    Raises BadInput, before the first, if one is being trained, or if a Snakemake works there, which could
+    have just finished it.
+    """
     for place in places:
         if who := holder(place):
             raise BadInput(f"{place} is being trained by {name_of(who)}; stop that first")
-    for place in places:
-        try:
-            shutil.rmtree(place)
-        except OSError as error:
-            raise BadInput(f"{place} cannot be deleted ({why(error)})") from None
+    with claim(results_of(places[0]), "wait for its end, or stop it first"):
+        for place in places:
+            try:
+                shutil.rmtree(place)
+                log_of(place).unlink(missing_ok=True)
+            except OSError as error:
+                raise BadInput(f"{place} cannot be deleted ({why(error)})") from None
+
+
+def log_of(place: Path) -> Path:
+    """The log of the job that trained the run in a folder."""
+    *point, seed = place.parts[-5:]
+    return Path(results_of(place), "logs/train", *point, f"{seed}.log")

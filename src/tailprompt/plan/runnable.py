@@ -13,7 +13,7 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known
-from tailprompt.files import keyed, read_json
+from tailprompt.files import keyed, no_file, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
 from tailprompt.model.adapter_config import KINDS, stated
@@ -23,6 +23,7 @@ from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras, takers_of
 from tailprompt.plan.home import found
 from tailprompt.plan.joins import check_joined
+from tailprompt.plan.named_files import check_named
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
@@ -58,19 +59,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
         if BUNDLED not in report_file(Path(root, scale), name).parts
     ]
     for name in dict.fromkeys(parse(dataset)[0] for dataset in here):
-        row = dataset_row(config, name)
-        entries = row.get("files", {"all": row.get("path", {})}).values()
-        paths = [entry if isinstance(entry, str) else entry.get("path") for entry in entries]
-        paths += [row.get("verbalizer"), row.get("lexicon")]
-        absent = [path for path in paths if path and not Path(root, path).is_file()]
-        if absent:
-            raise BadInput(f"data set '{name}': there is no file {absent[0]}; correct its path in its row")
-        folders = {"root": row.get("root"), "model.folder": row.get("model", {}).get("folder")}
-        for key, folder in folders.items():
-            if folder and not Path(root, folder).is_dir():
-                raise BadInput(
-                    f"data set '{name}': there is no folder {folder}; correct its {key} in its row"
-                )
+        check_named(name, dataset_row(config, name), Path(root))
 
 
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:
@@ -108,8 +97,8 @@ def check_run(
         check_suits(run, texts, beside, where)
         check_joined(run, texts, where)
     words = getattr(run.head, "verbalizer", None)
-    if words and not Path(root, words).is_file():
-        raise BadInput(f"{where} there is no file {words}; correct the path of the verbalizer")
+    if words and (wrong := no_file(words, root)):
+        raise BadInput(f"{where} {wrong}; correct the path of the verbalizer")
     if run.input.name == "formatted":
         check_letters(run, Path(root, words) if words else None, where)
     check_warmup(run, where)

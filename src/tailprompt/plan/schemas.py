@@ -29,7 +29,9 @@ def read(path: str | Path) -> dict:
         content = yaml.load(Path(path).read_text("utf-8"), OneOfEach)
     except OSError as error:
         raise BadInput(f"config file {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise BadInput(f"config file {path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a 31st of June is a ValueError
         raise BadInput(f"config file {path}: {' '.join(str(error).split())}") from None
     if not isinstance(content or {}, dict):
         raise BadInput(f"config file {path}: must hold keys and values, not a {type(content).__name__}")

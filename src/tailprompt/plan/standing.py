@@ -18,7 +18,8 @@ from typing import NamedTuple
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.plan import made
-from tailprompt.plan.agreement import OUTPUTS, tolerant
+from tailprompt.plan.agreement import OUTPUTS, reported, tolerant
+from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
@@ -68,16 +69,31 @@ def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
 def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
     """Whether all outputs of a job are there and made of what is asked now."""
     files, asked = outputs(config, kind, name, root), wanted(config, kind, name, root)
-    return same(files, asked, root / note(config, kind, name))
+    return same(files, asked, root / note(config, kind, name), root)
 
 
-def same(files: Iterable[Path], asked: dict, note: Path) -> bool:
+def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path(".")) -> bool:
     """Whether files are all there, undamaged and made of what is asked.
 
     Without a note that is believed. A note that is damaged, or does not say all that is asked, is not.
     """
-    here = all(file.is_file() and as_written(file) for file in files)
+    here = all(file.is_file() and intact(file, root) for file in files)
     return here and (not note.is_file() or asked.items() <= {**UNSAID, **(tolerant(note) or {})}.items())
+
+
+def intact(file: Path, root: Path = Path(".")) -> bool:
+    """Whether a file is what its job wrote; a prepared table has its digest in the report beside it."""
+    told = reported(file.with_suffix(".json")) if file.suffix == ".parquet" else {}
+    return as_written(file) and told.get("sha256") in (None, digest_of(file, root))
+
+
+def damaged(
+    config: dict, datasets: Iterable[str], backbones: Iterable[str], root: Path = Path(".")
+) -> list[Path]:
+    """The files of data sets and backbones that snakemake makes anew, as they are not what was written."""
+    named = {"data": datasets, "backbones": backbones}
+    files = [file for kind in named for name in named[kind] for file in outputs(config, kind, name, root)]
+    return [file for file in files if file.is_file() and not intact(file, root)]
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:

@@ -18,6 +18,7 @@ from tailprompt.plan.hours import on_cpu
 from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import end_of, grouped, reason, why_failed
+from tailprompt.plan.runnable import check_files
 from tailprompt.plan.settings import settings
 
 DONE, FAILED, OPEN = 0, 1, 3  # exit statuses; 2 is bad input
@@ -54,12 +55,20 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
+    backbones = sorted({point.backbone for point in points})
+    damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root)
+    lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
+    try:
+        check_files(config, root)
+    except BadInput as error:
+        lines += [f"snakemake will not start: {error}"]
     lines += time_left(config, states, root)
-    failed = found["failed"] or others
-    return "\n".join(lines), FAILED if failed else DONE if found["done"] == len(points) else OPEN
+    if found["failed"] or others:
+        return "\n".join(lines), FAILED
+    return "\n".join(lines), DONE if found["done"] == len(points) and not damaged else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
@@ -79,7 +88,10 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("done", seconds=seconds)
     if job := jobs.get(comment(config["scale"], point)):
         return State("queued", job)
-    if log.is_file() and (reason(log) or not (folder / "run.json").is_file()):
+    ended = (
+        folder.is_dir() and not (folder / "run.json").is_file()
+    )  # without a folder the log is of a former run
+    if log.is_file() and (reason(log) or ended):
         return State("failed", why_failed(log))
     if (folder / "run.json").is_file():
         wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)

@@ -53,6 +53,7 @@ def report(root: Path, dataset: str) -> dict:
     if not path.is_file():
         raise BadInput(f"{path}: not there; the data set has not been prepared")
     check_sealed(path.with_suffix(".parquet"))
+    agreement.check_table(path.with_suffix(".parquet"))
     return read_sealed(path, "classes", "rows", "counts", "groups")
 
 
