@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,6 +104,26 @@ def test_settings_are_laid_over_each_other_in_order_and_the_last_wins(paper):
 def test_a_data_set_of_a_protocol_puts_no_other_component_in_the_place_of_a_methods_own(paper, method, head):
     point = Point("across", "vit-mini", "digits", method, 1)
     assert plan.settings(paper, point)["head"] == head
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "said"),
+    [
+        ("cifar100-resplit", "linear@select=f1", "select is chosen on dev rows, .* take select: last"),
+        ("cifar100-resplit", "image-knn", "neighbours is chosen on dev rows, .* state one neighbours"),
+        ("cifar100", "image-embedding", "C is chosen on dev rows, .* has none"),
+        ("cifar100-resplit-dev", "linear@select=f1", ""),
+        ("cifar100-resplit", "linear@select=last", ""),
+        ("digits", "image-knn", ""),
+    ],
+)
+def test_what_is_chosen_on_dev_needs_rows_of_dev(paper, dataset, method, said):
+    point = Point("across", "vit-mini", dataset, method, 1)
+    without = merge(
+        paper, {"protocols": {"across": {"cells": {"cifar100": {"image-embedding": {"C": [1, 10]}}}}}}
+    )
+    with pytest.raises(BadInput, match=said) if said else nullcontext():
+        check_settings(without, [point])
 
 
 def test_a_change_to_a_setting_that_is_not_there_is_refused_with_those_that_are(paper):

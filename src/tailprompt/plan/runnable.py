@@ -30,7 +30,7 @@ from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages,
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, check_name, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
-from tailprompt.plan.suits import check_suits, check_warmup
+from tailprompt.plan.suits import check_dev, check_suits, check_warmup
 
 WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
 MASKED = ("bert", "roberta", "deberta", "deberta-v2")  # families that may have a limited number of positions
@@ -91,11 +91,12 @@ def check_run(
     shape = shape_of(config, row, root)
     with said_of(where):
         check_shape(run, shape, row, f"backbone '{point.backbone}'")
+    dataset = dataset_row(config, point.dataset)
     if run.input.reads != "image":
-        texts = dataset_row(config, point.dataset)
-        check_shown(run, texts, where)
-        check_suits(run, texts, beside, where)
-        check_joined(run, texts, where)
+        check_shown(run, dataset, where)
+        check_suits(run, dataset, beside, where)
+        check_joined(run, dataset, where)
+    check_dev(run, dataset, where)
     words = getattr(run.head, "verbalizer", None)
     if words and (wrong := no_file(words, root)):
         raise BadInput(f"{where} {wrong}; correct the path of the verbalizer")

@@ -58,6 +58,22 @@ def check_suits(run: Run, row: dict, extras: dict, where: str) -> None:
         check_passages(run, where)
 
 
+def check_dev(run: Run, row: dict, where: str) -> None:
+    """Raise BadInput if dev is to choose something and the row says that there will be none."""
+    files, shares = row.get("files", {}), row.get("shares")
+    may_tell = "all" in files and row.get("loader") != "cifar100"  # rows that may name their splits
+    if shares is None or shares.get("dev") or "dev" in files or may_tell:
+        return
+    several = [key for key in ("C", "neighbours") if len(getattr(run.head, key, ())) > 1]
+    chosen = several or (["select"] if run.training and run.select != "last" else [])
+    if chosen:
+        instead = f"state one {several[0]}" if several else "take select: last"
+        raise BadInput(
+            f"{where} {chosen[0]} is chosen on dev rows, and data set '{row['name']}' has none (no file, no "
+            f"share); {instead}, or let its row cut some: shares: {{dev: 0.1}}"
+        )
+
+
 def check_warmup(run: Run, where: str) -> None:
     """Raise BadInput for a learning rate that rises for longer than training lasts, and is never reached."""
     training = run.training
