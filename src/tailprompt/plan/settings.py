@@ -6,7 +6,16 @@ import json
 from dataclasses import dataclass, field, replace
 
 from tailprompt.components.declare import ABSENT
-from tailprompt.components.resolve import composed, flat, given_to, is_choice, keys, names, readers, where_read
+from tailprompt.components.resolve import (
+    composed,
+    flat,
+    given_to,
+    is_choice,
+    keys,
+    names,
+    readers,
+    where_read,
+)
 from tailprompt.components.run import Run
 from tailprompt.errors import BadInput, known, named
 from tailprompt.inputs.templates import template_named
