@@ -47,14 +47,14 @@ def ranking(rows: list[Row], score: str) -> Figure:
             bars.text(max(mean, *row.seeds), place, f"  {number(mean)}", va="center", color=style.INK)
             cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows))
         bars.set_yticks(places, [style.title(row.title) for row in rows])
-        bars.set_xlabel(f"test {metrics.title(score)}, points (a dot a seed)")
+        bars.set_xlabel(f"{style.tested(score)}, points (a dot a seed)")
         cost.set_xscale("log")
         cost.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
         cost.xaxis.set_major_formatter("{x:,g}")
         cost.xaxis.set_minor_formatter(NullFormatter())
         cost.margins(0.25)
         cost.set_xlabel("seconds of a training run")
-        cost.set_ylabel(f"test {metrics.title(score)}")
+        cost.set_ylabel(style.tested(score))
         named_beside(cost, rows, score)
     return figure
 
@@ -131,7 +131,7 @@ def learning(data: More, rows: list[Row], score: str) -> Figure:
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("training rows")
-        axes.set_ylabel(f"test {metrics.title(score)}")
+        axes.set_ylabel(style.tested(score))
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
