@@ -164,6 +164,7 @@ h1 { font-size: 1em; max-width: 60em; margin: 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; border-bottom: 2px solid; }
 th, td { padding: .15em .6em; text-align: left; vertical-align: top; }
 th.r, td.r { text-align: right; white-space: nowrap; }
+td:first-child { min-width: 10em; position: sticky; left: 0; background: #fff; }
 th.group { text-align: center; border-bottom: 1px solid #999; }
 thead th { vertical-align: bottom; }
 thead tr:first-child th { border-top: 2px solid; }
@@ -171,9 +172,10 @@ tbody tr:first-child > * { border-top: 1px solid; }
 th.block { font-style: italic; font-weight: normal; }
 small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
 th[aria-sort] { cursor: pointer; } th[aria-sort]:hover { text-decoration: underline; }
-th[aria-sort]::after { content: " \u2195"; color: #999; }
-th[aria-sort=ascending]::after { content: " \u25b2"; } th[aria-sort=descending]::after { content: " \u25bc"; }
-@media (max-width: 40em) { body { margin: 1em; } td:first-child { min-width: 10em; } }
+th[aria-sort]::after { content: "\u00a0\u2195"; color: #999; }
+th[aria-sort=ascending]::after { content: "\u00a0\u25b2"; }
+th[aria-sort=descending]::after { content: "\u00a0\u25bc"; }
+@media (max-width: 40em) { body { margin: 1em; } }
 </style>
 <h1><< sheet.caption | closed >></h1>
 << search >>
