@@ -85,7 +85,8 @@ def test_it_counts_claims_over_all_data_sets_and_names_those_that_are_decided(ro
 def test_its_figures_are_in_it_and_enlarge_without_a_script(root):
     page = overview(root, spec())
     assert f'src="data:image/png;base64,{base64.b64encode(b"a picture").decode()}"' in page
-    assert page.count("<table>") + page.count("<img ") == page.count('<div class="wide"><')  # on a phone
+    assert page.count('<div class="wide"><table>') == page.count("<table>") == 2  # on a phone
+    assert page.count('<div class="figure"><img') == page.count("<img") == 1
     assert "onclick" in page and "<script" not in page and "http" not in page
 
 

@@ -150,14 +150,16 @@ PAGE = """
 .overview img.large { width: 1600px; max-width: none; cursor: zoom-out; }
 .overview .note { color: #666; font-size: 12px; }
 .h-screen.items-center { align-items: safe center; justify-content: safe center; }
-.grow.flex:has(> div > .prose .overview) { flex-wrap: wrap; }
+.grow.flex:has(> div > .prose .overview) { flex-wrap: wrap; min-width: 0; }
 .grow.flex > div:has(> .prose .overview) { flex: 1 1 40em; min-width: 0; }
 .prose:has(.overview) { max-width: none; }
 @media (max-width: 40em) {
 .overview td:first-child { min-width: 10em; }
+.overview .figure { overflow-x: auto; }
 .overview img { min-width: 40em; }
 .flex-row:has(.overview) { flex-direction: column; }
-.flex-row:has(.overview) > nav:not(.w-0) { width: 100%; height: auto; flex: none; }
+.flex-row:has(.overview) > nav { width: 100%; height: auto; max-height: 30vh; flex: none; }
+.flex-row:has(.overview) > nav.w-0 { height: 0; }
 }
 </style>
 <div class="overview">
@@ -206,7 +208,7 @@ no refutation.{% if unjudged %} This scale judges no claims of: {{ unjudged | jo
 {% for one in judged %}
 <h2>{{ one.title }}</h2>
 {% if one.picture %}
-<div class="wide"><img src="{{ one.picture }}" alt="{{ one.caption }}" onclick="{{ enlarge }}"></div>
+<div class="figure"><img src="{{ one.picture }}" alt="{{ one.caption }}" onclick="{{ enlarge }}"></div>
 <p class="note">{{ one.caption }}. Click on the figure to enlarge it.</p>
 {% endif %}
 {% for verdict, sentences in one.decided.items() %}
