@@ -50,7 +50,7 @@ def test_the_page_of_a_figure_holds_its_png_and_enlarges_it(drawn):
     page = (drawn / "class_distribution.html").read_text("utf-8")
     png = base64.b64encode((drawn / "class_distribution.png").read_bytes()).decode()
     assert f'src="data:image/png;base64,{png}"' in page and "onclick" in page
-    assert "max-width: min(100%," in page and "http" not in page
+    assert '<div class="wide"><img' in page and 'name="viewport"' in page and "http" not in page
     assert page.count(BLOCKS["class_distribution"].get("caption", "A comparison")) == 3
 
 
@@ -98,6 +98,28 @@ def test_a_figure_with_classes_asks_its_runs_for_features_and_no_others():
     figure4 = paper["papers"]["glee"]["figures"]["figure4"]
     shown = {point.path for point in blocks.points(blocks.expand(paper, figure4))}
     assert asked == shown and len(shown) == 4
+
+
+@pytest.mark.parametrize("long", [1, 10, 25, 50])
+def test_a_legend_has_as_many_columns_as_fit(long):
+    with style.plt.rc_context(style.SETTINGS):
+        drawn, (axes,) = style.panels(1, 1, 2.5)
+        for place in range(5):
+            axes.plot([1, 2], label=f"{place} " + "a" * long)
+        style.legend(drawn)
+        drawn.canvas.draw()
+        (made,) = drawn.legends
+        width = made.get_window_extent().width
+        style.plt.close(drawn)
+    assert len(made.get_texts()) == 5 and width < drawn.bbox.width
+
+
+@pytest.mark.parametrize("kind", ["score_by_shots", "score_bars"])
+def test_an_axis_names_the_classes_that_its_score_is_of(root, kind):
+    with style.plt.rc_context(style.SETTINGS):
+        drawn = draw.FIGURES[kind](root, figure(kind, score="f1/tail"))
+    assert {axes.get_ylabel() for axes in drawn.axes} == {"Tail F1 on test"}
+    style.plt.close(drawn)
 
 
 def test_more_lines_than_can_be_told_apart_are_refused(root, tmp_path):

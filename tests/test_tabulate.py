@@ -418,7 +418,9 @@ def test_an_html_table_can_be_searched_and_sorted_without_anything_from_elsewher
     page = typeset.html(awkward())
     assert page.count('<input type="search"') == page.count("<script>") == 1
     assert "src=" not in page and "http" not in page
-    assert page.index("<input") < page.index("<table>") < page.index("<script>")
+    assert page.index("<h1>") < page.index("<input") < page.index("<table>") < page.index("<script>")
+    assert '<div class="wide"><table>' in page and 'name="viewport"' in page  # on a phone
+    assert "td:first-child { min-width: 10em; position: sticky;" in page  # names stay beside their numbers
 
 
 def test_all_four_files_are_written_and_the_csv_holds_every_number(plain, tmp_path):

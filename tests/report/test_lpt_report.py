@@ -214,6 +214,14 @@ def test_each_figure_is_drawn(root, tmp_path, kind):
     assert (tmp_path / f"{kind}.png").read_bytes()[1:4] == b"PNG"
 
 
+@pytest.mark.parametrize("reported, names", [("lpt", ["ours", "as printed"]), ("none", [])])
+def test_spots_have_a_legend_where_some_are_printed(root, reported, names):
+    with style.plt.rc_context(style.SETTINGS):
+        drawn = draw.FIGURES["accuracy_by_parameters"](root, lpt_block("any", reported=reported))
+    assert [text.get_text() for legend in drawn.legends for text in legend.get_texts()] == names
+    style.plt.close(drawn)
+
+
 @pytest.mark.parametrize("kind", FIGURES)
 def test_a_figure_without_runs_says_so(tmp_path, kind):
     made_up.data(tmp_path)

@@ -67,6 +67,14 @@ def test_it_says_what_was_run_on_what_and_how_long(root):
     assert "NVIDIA H200 (3), cpu (1) 2.0 h 1.5 GB" in text and "torch 2.11" in text
 
 
+def test_a_number_is_there_once_and_papers_without_claims_are_named(root):
+    text = plain(overview(root, spec()))
+    assert "GLEE 4 of 6 2 1 2 mini" in text and "All, each run once 4 of 6 2 1 mini" in text
+    whole = [{**spec()["papers"][0], "planned": 4}, {**spec()["papers"][0], "title": "PPT", "planned": 4}]
+    text = plain(overview(root, spec(papers=whole)))
+    assert "GLEE 4 2 1 2 mini" in text and "This scale judges no claims of: PPT." in text
+
+
 def test_it_counts_claims_over_all_data_sets_and_names_those_that_are_decided(root):
     page = overview(root, spec())
     assert "Paper holds fails undecided not run GLEE 1 1 1 0" in plain(page)
@@ -77,6 +85,8 @@ def test_it_counts_claims_over_all_data_sets_and_names_those_that_are_decided(ro
 def test_its_figures_are_in_it_and_enlarge_without_a_script(root):
     page = overview(root, spec())
     assert f'src="data:image/png;base64,{base64.b64encode(b"a picture").decode()}"' in page
+    assert page.count('<div class="wide"><table>') == page.count("<table>") == 2  # on a phone
+    assert page.count('<div class="figure"><img') == page.count("<img") == 1
     assert "onclick" in page and "<script" not in page and "http" not in page
 
 

@@ -172,6 +172,16 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
     assert "| **Prompt-tuning** |" in text and "<svg" not in text
 
 
+def test_a_page_fits_a_phone_and_marks_the_row_of_the_leader_alone(tmp_path):
+    block = spec()
+    rows, *_ = evidence.standing(results(tmp_path, block), block)
+    table = words.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="")
+    page = html("t", "a", [Section("", [], pictures.svg(pictures.ranking(rows, "f1/all")), table)])
+    assert page.count('<div class="wide"><svg') == page.count('<div class="wide"><table>') == 1
+    assert "min-width: min(40em, 7.9in)" in page and 'name="viewport"' in page
+    assert page.count('<td class="l"><b>') == 1 and "tr:has(td:first-child b)" in page
+
+
 def test_a_picture_has_the_same_bytes_each_time(tmp_path):
     block = spec()
     rows, *_ = evidence.standing(results(tmp_path, block), block)
@@ -241,7 +251,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
-    assert "1,000 training rows; methods that learn by steps took 250 steps" in words.trained(fitted)
+    assert "Trained on 1,000 rows; methods that learn by steps took 250 steps" in words.trained(fitted)
 
 
 def test_the_length_of_training_is_read_from_the_runs(tmp_path):
@@ -307,6 +317,20 @@ def test_no_line_of_the_learning_curve_is_missing_or_alike():
 def test_the_screen_shows_no_backslashes():
     text = markdown("sklearn.linear_model", "p <0.001 [a]*b*", [])
     assert "\\" in text and on_screen(text) == "# sklearn.linear_model\n\n**p <0.001 [a]*b***\n"
+
+
+def test_the_ranking_says_what_its_colours_mean_and_they_differ_in_grey():
+    rows = [row("a", f1=90.0), row("b", OPEN), row("c", CLEAR)]
+    figure = pictures.ranking(rows, "f1/all")
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["leads", "not clearly worse", "clearly worse"]
+    grey = [np.dot(patch.get_facecolor()[:3], (0.299, 0.587, 0.114)) for patch in legend.get_patches()]
+    assert (np.diff(grey) > 0.2).all()
+
+
+def test_epochs_stand_in_the_order_of_numbers():
+    rows = [row("a", steps=1800), row("b", steps=180)]
+    assert "180 to 1,800 steps (3.0 to 30.0 epochs)" in words.trained(rows)
 
 
 def test_labels_of_the_picture_of_costs_do_not_overlap():

@@ -88,6 +88,6 @@ def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[s
     size, title = scale["backbones"][other].get("megabytes", 0), blocks.title(scale, run.run)
     return [
         f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about "
-        f"{took * large / small / 60:.0f} minutes a run of {title} here, where one took {took:.0f} s; the "
-        f"config names it: backbones: {{{language}: {other}}}."
+        f"{took * large / small / 60:.0f} minutes a run of {title} here, where one took {took:.0f} s. To "
+        f"try it, write backbones: {{{language}: {other}}} in the config."
     ]

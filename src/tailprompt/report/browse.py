@@ -70,16 +70,20 @@ FIGURE = """<!doctype html>
 <title>{{ caption }}</title>
 <style>
 body { font: 14px/1.5 system-ui, sans-serif; margin: 1em; background: #fff; color: #222; }
-img { display: block; max-width: min(100%, {{ inches }}in); height: auto; cursor: zoom-in; }
-img.large { max-width: none; width: 200%; cursor: zoom-out; }
+.wide { overflow-x: auto; }
+img { width: 100%; min-width: 40em; max-width: {{ inches }}in; height: auto; cursor: zoom-in; }
+img.large { max-width: none; width: 200%; min-width: 80em; cursor: zoom-out; }
 </style>
 <p>{{ caption }}. Click on the figure to enlarge it.</p>
-<img src="{{ source }}" alt="{{ caption }}" onclick="{{ enlarge }}">
+<div class="wide"><img src="{{ source }}" alt="{{ caption }}" onclick="{{ enlarge }}"></div>
 """
 
 
 def figure(png: bytes, caption: str, inches: float) -> str:
-    """A page with a figure, as wide as the window but at most `inches`, and twice that after a click."""
+    """A page with a figure, as wide as the window but at most `inches`, and twice that after a click.
+
+    In a window so narrow that words would be too small it scrolls sideways.
+    """
     page = Environment(autoescape=True).from_string(FIGURE)
     return page.render(caption=caption, source=embedded(png), inches=f"{inches:.1f}", enlarge=ENLARGE) + "\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -50,14 +50,17 @@ class Judged:
 def overview(root: Path, spec: dict) -> str:
     """The page. spec: what `plan.jobs.shown.overview` returns."""
     kept = {run: records.record(run_folder(root, Point.at(run))) for run in spec["runs"]}
+    judged = {paper["title"] for paper in spec["claims"]}
     jinja = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     jinja.filters.update(time=time, listed=", ".join)
     return jinja.from_string(PAGE.lstrip()).render(
         scale=spec["scale"],
         ran=[of_paper(paper, kept) for paper in spec["papers"]],
         judged=[of_claims(root, paper) for paper in spec["claims"]],
+        unjudged=[paper["title"] for paper in spec["papers"] if paper["title"] not in judged],
         verdicts=VERDICTS,
-        total=of_paper({**spec, "title": "All, each run once"}, kept),
+        # papers have seeds of their own, so that their number in all is that of no comparison
+        total=replace(of_paper({**spec, "title": "All, each run once"}, kept), seeds=0),
         versions=versions(kept.values()),
         enlarge=browse.ENLARGE,
     )
@@ -125,15 +128,17 @@ def time(seconds: float) -> str:
     return f"{seconds / HOUR:,.1f} h"
 
 
-# The last four lines of the style are for Snakemake's page around this one. It centres what it shows, so that
-# the top of a long page would be out of reach, and it gives this one half a column beside the rule graph.
+# What the style says of .flex and .prose is for the page of Snakemake around this one. It centres what it
+# shows, so that the top of a long page would be out of reach, and gives this one half a column beside the
+# rule graph; on a phone its menu would take most of the width.
 PAGE = """
 <!doctype html>
+<html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>tailprompt at scale {{ scale }}</title>
 <style>
-.overview { font: 14px/1.5 system-ui, sans-serif; max-width: 62em; margin: 0 auto; padding: 1em; color: #222; background: #fff; }
+.overview { font: 14px/1.5 system-ui, sans-serif; max-width: 68em; margin: 0 auto; padding: 1em; color: #222; background: #fff; }
 .overview h1 { font-size: 1.5em; font-weight: bold; margin: 0 0 .4em; }
 .overview h2 { font-size: 1.15em; font-weight: bold; margin: 1.6em 0 .4em; border-bottom: 1px solid #ccc; }
 .overview .wide { overflow-x: auto; }
@@ -145,16 +150,24 @@ PAGE = """
 .overview img.large { width: 1600px; max-width: none; cursor: zoom-out; }
 .overview .note { color: #666; font-size: 12px; }
 .h-screen.items-center { align-items: safe center; justify-content: safe center; }
-.grow.flex:has(> div > .prose .overview) { flex-wrap: wrap; }
+.grow.flex:has(> div > .prose .overview) { flex-wrap: wrap; min-width: 0; }
 .grow.flex > div:has(> .prose .overview) { flex: 1 1 40em; min-width: 0; }
 .prose:has(.overview) { max-width: none; }
+@media (max-width: 40em) {
+.overview td:first-child { min-width: 10em; }
+.overview .figure { overflow-x: auto; }
+.overview img { min-width: 40em; }
+.flex-row:has(.overview) { flex-direction: column; }
+.flex-row:has(.overview) > nav { width: 100%; height: auto; max-height: 30vh; flex: none; }
+.flex-row:has(.overview) > nav.w-0 { height: 0; }
+}
 </style>
 <div class="overview">
 <h1>tailprompt at scale {{ scale }}</h1>
 <p>
 {% if total.runs %}
 {{ "{:,}".format(total.runs) }} of {{ "{:,}".format(total.planned) }} planned runs are here, of {{ total.methods }}
-method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, added up.
+method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all.
 {% else %}
 None of {{ "{:,}".format(total.planned) }} planned runs is here.
 {% endif %}
@@ -170,16 +183,16 @@ None of {{ "{:,}".format(total.planned) }} planned runs is here.
 </tbody>
 </table></div>
 <p class="note">A claim holds or fails at p &lt; 0.05 after Holm's correction over the paper's claims, else it is undecided, which is
-no refutation.</p>
+no refutation.{% if unjudged %} This scale judges no claims of: {{ unjudged | join("; ") }}.{% endif %}</p>
 {% else %}
 <p>This scale judges no claims.</p>
 {% endif %}
 <h2>What was run</h2>
 <div class="wide"><table>
-<thead><tr><th>Paper</th><th class="r">runs</th><th class="r">planned</th><th class="r">methods</th><th class="r">data sets</th>
+<thead><tr><th>Paper</th><th class="r">runs</th><th class="r">methods</th><th class="r">data sets</th>
 <th class="r">seeds</th><th>backbones</th><th>hardware</th><th class="r">time</th><th class="r">memory</th></tr></thead>
 {% macro row(one) %}
-<tr><td>{{ one.title }}</td><td class="r">{{ "{:,}".format(one.runs) }}</td><td class="r">{{ "{:,}".format(one.planned) }}</td>
+<tr><td>{{ one.title }}</td><td class="r">{{ "{:,}".format(one.runs) }}{{ " of {:,}".format(one.planned) if one.planned != one.runs }}</td>
 <td class="r">{{ one.methods or "" }}</td><td class="r">{{ one.datasets or "" }}</td><td class="r">{{ one.seeds or "" }}</td>
 <td>{{ one.backbones | listed }}</td>
 <td>{% for device, count in one.hardware.items() %}{{ device }}{% if one.hardware | length > 1 %} ({{ "{:,}".format(count) }}){% endif %}{{ ", " if not loop.last }}{% endfor %}</td>
@@ -195,7 +208,7 @@ no refutation.</p>
 {% for one in judged %}
 <h2>{{ one.title }}</h2>
 {% if one.picture %}
-<img src="{{ one.picture }}" alt="{{ one.caption }}" onclick="{{ enlarge }}">
+<div class="figure"><img src="{{ one.picture }}" alt="{{ one.caption }}" onclick="{{ enlarge }}"></div>
 <p class="note">{{ one.caption }}. Click on the figure to enlarge it.</p>
 {% endif %}
 {% for verdict, sentences in one.decided.items() %}

@@ -153,26 +153,33 @@ MARKDOWN = """
 
 HTML = """
 <!doctype html>
+<html lang="en">
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
 <title><< sheet.caption >></title>
 <style>
-body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; background: #fff; color: #222; }
+h1 { font-size: 1em; max-width: 60em; margin: 0; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; border-bottom: 2px solid; }
-caption { text-align: left; font-weight: bold; padding-bottom: .6em; }
 th, td { padding: .15em .6em; text-align: left; vertical-align: top; }
 th.r, td.r { text-align: right; white-space: nowrap; }
+td:first-child { min-width: 10em; position: sticky; left: 0; background: #fff; }
 th.group { text-align: center; border-bottom: 1px solid #999; }
+thead th { vertical-align: bottom; }
 thead tr:first-child th { border-top: 2px solid; }
 tbody tr:first-child > * { border-top: 1px solid; }
 th.block { font-style: italic; font-weight: normal; }
 small { color: #666; } p { max-width: 60em; font-size: 12px; margin: .4em 0; }
-@media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd; } small { color: #aaa; } }
 th[aria-sort] { cursor: pointer; } th[aria-sort]:hover { text-decoration: underline; }
-th[aria-sort=ascending]::after { content: " \u25b2"; } th[aria-sort=descending]::after { content: " \u25bc"; }
+th[aria-sort]::after { content: "\u00a0\u2195"; color: #999; }
+th[aria-sort=ascending]::after { content: "\u00a0\u25b2"; }
+th[aria-sort=descending]::after { content: "\u00a0\u25bc"; }
+@media (max-width: 40em) { body { margin: 1em; } }
 </style>
+<h1><< sheet.caption | closed >></h1>
 << search >>
-<table>
-<caption><< sheet.caption | closed >></caption>
+<div class="wide"><table>
 <thead>
 <% if sheet.groups | selectattr(0) | list %>
 <tr>
@@ -193,7 +200,7 @@ th[aria-sort=ascending]::after { content: " \u25b2"; } th[aria-sort=descending]:
 <% endfor %>
 </tbody>
 <% endfor %>
-</table>
+</table></div>
 <% for note in sheet.notes %>
 <p><< note >></p>
 <% endfor %>

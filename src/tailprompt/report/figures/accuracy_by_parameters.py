@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from tailprompt.report import records
 from tailprompt.report.figures import style
 from tailprompt.report.parameters import counted
-from tailprompt.tasks import metrics
 
 KINDS = ["tuned", "total"]
 SCORE = "accuracy/all"
@@ -39,7 +38,8 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
         draw(panel, reported, unit, color="none", label="as printed")
         label(panel, both)
         finish(panel, report["title"], score)
-    style.legend(figure)
+    if {"as printed"} & {words for panel in axes for words in panel.get_legend_handles_labels()[1]}:
+        style.legend(figure)
     return figure
 
 
@@ -107,6 +107,6 @@ def finish(axes: Axes, title: str, score: str) -> None:
     axes.margins(y=0.1)
     axes.set_title(style.title(title))
     axes.set_xlabel("tuned parameters without\nthe classifier, millions")
-    axes.set_ylabel(f"test {metrics.title(score)}" if score != SCORE else "test accuracy")
+    axes.set_ylabel(style.tested(score))
     if not axes.collections:
         style.empty(axes)

@@ -33,7 +33,7 @@ def score_bars(root: Path, spec: dict) -> Figure:
     for group, handle, hatch in zip(axes.containers, shown, style.HATCHES, strict=False):
         style.plt.setp([*group, handle], hatch=hatch)
     axes.set_xlabel("")
-    axes.set_ylabel(f"test {score.partition('/')[0]}")
+    axes.set_ylabel(style.tested(score))
     if table.empty:
         style.empty(axes)
     style.legend(figure)

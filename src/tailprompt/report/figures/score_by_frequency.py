@@ -15,7 +15,7 @@ from tailprompt.report.figures import style
 from tailprompt.tasks.metrics import CLASS
 
 BINS = 7
-TITLES = {"f1": "F1", "precision": "precision", "recall": "accuracy"}
+TITLES = {"f1": "F1", "precision": "Precision", "recall": "Accuracy"}
 
 
 def score_by_frequency(root: Path, spec: dict) -> Figure:
@@ -66,4 +66,4 @@ def finish(axes: Axes, report: dict, title: str) -> None:
     axes.set_ylim(-3, 103)
     axes.set_title(style.title(report["title"]))
     axes.set_xlabel("training examples of the class")
-    axes.set_ylabel(f"test {title}")
+    axes.set_ylabel(f"{title} on test")

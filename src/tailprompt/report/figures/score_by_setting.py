@@ -40,7 +40,7 @@ def score_by_setting(root: Path, spec: dict) -> Figure:
         style.curves(panel, points[points.dataset == name], "x", looks)
         panel.set_title(style.title(title))
         panel.set_xlabel(OVER[spec["over"]])
-        panel.set_ylabel(f"test {score.partition('/')[0]}")
+        panel.set_ylabel(style.tested(score))
     style.legend(figure)
     return figure
 

@@ -34,6 +34,6 @@ def score_by_shots(root: Path, spec: dict) -> Figure:
         style.curves(panel, points[points.panel == name], "shots", looks, log=True)
         panel.set_title(style.title(title))
         panel.set_xlabel("training examples")
-        panel.set_ylabel(f"test {score.partition('/')[0]}")
+        panel.set_ylabel(style.tested(score))
     style.legend(figure)
     return figure

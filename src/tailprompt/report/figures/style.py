@@ -17,6 +17,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # n
 
 from tailprompt.errors import BadInput  # noqa: E402
 from tailprompt.report.sheet import greek  # noqa: E402
+from tailprompt.tasks import metrics  # noqa: E402
 
 WIDTH = 6.3  # inches, the text width of an A4 page
 HEAD, TAIL = "#0072B2", "#E69F00"  # Okabe and Ito's blue and orange, which differ in grey too
@@ -110,7 +111,7 @@ def counts(axis: Axis) -> None:
 
 
 def legend(figure: Figure) -> None:
-    """One legend above all panels in the place of their own, each entry once."""
+    """One legend above all panels in the place of their own, each entry once, in as many columns as fit."""
     entries = {}
     for axes in figure.axes:
         if own := axes.get_legend():
@@ -119,8 +120,12 @@ def legend(figure: Figure) -> None:
         entries |= {
             label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries
         }
-    if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=3)
+    look = {"loc": "outside upper center", "handlelength": 2.8}  # room for the dashes beside the mark
+    for columns in range(3, 0, -1) if entries else ():
+        made = figure.legend(list(entries.values()), list(entries), ncols=columns, **look)
+        if columns == 1 or made.get_window_extent().width < 0.97 * figure.bbox.width:
+            return
+        made.remove()
 
 
 def printable(name: str, place: int) -> str:
@@ -131,6 +136,11 @@ def printable(name: str, place: int) -> str:
 def title(text: str) -> str:
     """The title of a method or data set for a figure."""
     return printable(greek(text), 0)
+
+
+def tested(score: str) -> str:
+    """The words at an axis of a score on test: `f1/tail` is Tail F1 on test."""
+    return f"{metrics.title(score)} on test"
 
 
 def empty(axes: Axes, words: str = "not run") -> None:

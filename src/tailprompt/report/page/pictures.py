@@ -7,6 +7,7 @@ import io
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from tailprompt.report.figures import style
@@ -14,21 +15,24 @@ from tailprompt.report.page.evidence import More, Row, Worst
 from tailprompt.report.sheet import number
 from tailprompt.tasks import metrics
 
-LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#BBBBBB"
+LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#D9D9D9"  # apart in grey too
+ON_SCREEN = 1.25  # the width of a picture in a window, in that on paper
+LEAST = 40  # em, below which words are too small, so that the page scrolls
 SALT = {"svg.hashsalt": "tailprompt", "svg.fonttype": "path"}  # the same bytes each time, and on any machine
 
 
 def svg(figure: Figure) -> str:
     """The figure as an element of an HTML page."""
-    text = io.StringIO()
+    text, width = io.StringIO(), figure.get_figwidth()
     with style.plt.rc_context({**style.SETTINGS, **SALT}):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     style.plt.close(figure)
-    return text.getvalue()[text.getvalue().index("<svg") :]
+    look = f"max-width: {ON_SCREEN * width:.1f}in; min-width: min({LEAST}em, {width:.1f}in)"
+    return f'<svg style="{look}"' + text.getvalue().partition("<svg")[2]
 
 
 def colour(row: Row, rows: list[Row]) -> str:
-    """Blue for the leader, light blue for what is not clearly worse, grey for the rest."""
+    """Blue for the leader, light blue for what is not clearly worse, light grey for the rest."""
     return LEADER if row is rows[0] else WORSE if row.worse else NEAR
 
 
@@ -45,17 +49,21 @@ def ranking(rows: list[Row], score: str) -> Figure:
             bars.barh(place, mean, color=colour(row, rows), height=0.62)
             bars.plot(row.seeds, [place] * len(row.seeds), "o", ms=2.5, color=style.INK, alpha=0.7)
             bars.text(max(mean, *row.seeds), place, f"  {number(mean)}", va="center", color=style.INK)
-            cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows))
+            cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows), mec=style.INK, mew=0.4)
         bars.set_yticks(places, [style.title(row.title) for row in rows])
-        bars.set_xlabel(f"test {metrics.title(score)}, points (a dot a seed)")
+        bars.set_xlabel(f"{style.tested(score)}, points (a dot a seed)")
         cost.set_xscale("log")
         cost.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
         cost.xaxis.set_major_formatter("{x:,g}")
         cost.xaxis.set_minor_formatter(NullFormatter())
         cost.margins(0.25)
         cost.set_xlabel("seconds of a training run")
-        cost.set_ylabel(f"test {metrics.title(score)}")
+        cost.set_ylabel(style.tested(score))
         named_beside(cost, rows, score)
+        told = {"leads": LEADER, "not clearly worse": NEAR, "clearly worse": WORSE}
+        there = {colour(row, rows) for row in rows}
+        patches = [Patch(color=look, label=says) for says, look in told.items() if look in there]
+        figure.legend(handles=patches, loc="outside upper left", ncols=len(patches))
     return figure
 
 
@@ -131,7 +139,7 @@ def learning(data: More, rows: list[Row], score: str) -> Figure:
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("training rows")
-        axes.set_ylabel(f"test {metrics.title(score)}")
+        axes.set_ylabel(style.tested(score))
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 

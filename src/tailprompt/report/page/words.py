@@ -71,7 +71,7 @@ def advice(rows: list[Row], report: dict) -> list[str]:
     near = [row for row in rows[1:] if not row.worse]
     if not near:
         return ["All other methods are clearly worse.", *hardly(rows)]
-    words = f"Not clearly worse: {listed(near)}. More seeds or test rows would tell them apart."
+    words = f"Not clearly worse: {listed(near)}. It takes more seeds or test rows to tell them apart."
     best = max(near, key=lambda row: row.lead[0])
     if best.seconds < rows[0].seconds:
         words += (
@@ -101,11 +101,11 @@ def listed(rows: list[Row]) -> str:
 def trained(rows: list[Row]) -> str:
     """How much the methods were trained."""
     by_steps = [row.length for row in rows if row.length.steps]
-    seen = f"{rows[0].length.rows:,} training rows"
+    seen = f"{rows[0].length.rows:,} rows"
     if not by_steps:
         return f"Trained on {seen}, by heads that are fitted without steps."
     steps = [f"{n:,}" for n in sorted({round(each.steps) for each in by_steps})]
-    epochs = sorted({number(each.epochs) for each in by_steps})
+    epochs = list(dict.fromkeys(number(each) for each in sorted(each.epochs for each in by_steps)))
     return (
         f"Trained on {seen}; methods that learn by steps took {span(steps)} steps ({span(epochs)} "
         f"{'epoch' if epochs == ['1.0'] else 'epochs'})."

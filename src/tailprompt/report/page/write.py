@@ -30,34 +30,37 @@ HTML = """
 <meta name="viewport" content="width=device-width">
 <title>{{ title }}</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em; padding: 0 1em; color: #222; background: #fff; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 68em; padding: 0 1em; color: #222; background: #fff; }
 h1 { font-size: 1.2em; color: #666; font-weight: normal; margin-bottom: .2em; }
 .answer { font-size: 1.35em; line-height: 1.35; border-left: 6px solid #0072B2; padding-left: .8em; margin: .4em 0 1em; }
 h2 { font-size: 1.1em; margin: 2em 0 .4em; border-bottom: 1px solid #ccc; }
-svg { max-width: 100%; height: auto; }
-table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; margin: .6em 0; display: block; overflow-x: auto; }
-th, td { padding: .2em .6em; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+.wide { overflow-x: auto; }
+svg { display: block; width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; margin: .6em 0; }
+th, td { padding: .2em .5em; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
 th.r, td.r { text-align: right; white-space: nowrap; }
-thead th { border-bottom: 2px solid #222; vertical-align: bottom; white-space: normal; }
-tr:first-child td { background: #0072B211; }
+thead th, thead th.r { border-bottom: 2px solid #222; vertical-align: bottom; white-space: normal; }
+tr:has(td:first-child b) td { background: #0072B211; }
 pre { background: #f3f3f3; padding: .7em; overflow-x: auto; font-size: 13px; }
 small, .note { color: #666; font-size: 12px; }
+@media (max-width: 40em) { body { margin: 1em auto; } td:first-child, td.l { min-width: 9em; } }
 </style>
 <h1>{{ title }}</h1>
 <p class="answer">{{ answer }}</p>
 {% for part in sections %}
 {% if part.title %}<h2>{{ part.title }}</h2>{% endif %}
 {% for sentence in part.sentences %}<p>{{ sentence }}</p>{% endfor %}
-{{ part.picture | picture }}
+{% if part.picture %}<div class="wide">{{ part.picture | picture }}</div>{% endif %}
+
 {% if part.sheet %}
 {% set sheet = part.sheet %}
-<table><thead><tr>
+<div class="wide"><table><thead><tr>
 {% for head in sheet.heads %}<th class="{{ sheet.align[loop.index0] }}">{{ head }}</th>{% endfor %}
 </tr></thead><tbody>
 {% for block in sheet.blocks %}{% for row in block.rows %}
 <tr>{% for cell in row %}<td class="{{ sheet.align[loop.index0] }}">{% if cell.best %}<b>{{ cell.text }}</b>{% else %}{{ cell.text }}{% endif %}{% if cell.spread %} <small>± {{ cell.spread }}</small>{% endif %}</td>{% endfor %}</tr>
 {% endfor %}{% endfor %}
-</tbody></table>
+</tbody></table></div>
 {% for note in sheet.notes %}<p class="note">{{ note }}</p>{% endfor %}
 {% endif %}
 {% if part.commands %}<pre>{{ part.commands | join("\n") }}</pre>{% endif %}
