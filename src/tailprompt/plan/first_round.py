@@ -66,12 +66,17 @@ papers:
       curve: {{metrics: *metrics, methods: [{quick}]}}    # of those that take seconds; *methods takes all
 {keep}"""  # noqa: E501
 KEEP = """\
-# A frozen body makes steps cheap, so there are more, and its head learns at a higher rate. keep: all that was
-# trained is kept, so that the winner can predict new rows.
+# A frozen body makes steps cheap, so there are more{frozen}.
+# keep: all that was trained is kept, so that the winner can predict new rows.
 methods:
 {rows}
 """
-RATES = {"linear": {"lr": "1.0e-2"}}  # of texts, where the rate of all is that of a tuned backbone
+WHOLE = {"augment": "none", "flip": "false"}  # so that a frozen body computes an image once
+OWN = {  # settings of single methods; of texts a rate, where that of all is for a tuned backbone
+    "text": {"linear": {"lr": "1.0e-2"}},
+    "image": {"linear": WHOLE, "linear-balanced": WHOLE},
+}
+FROZEN = {"text": ", and its head learns at a higher rate", "image": ", of whole images, which it reads once"}
 ALIKE = 1.5  # times the rows of the smallest class, up to which the largest makes no tail
 BINARY = "f1/rarest, average_precision/rarest, balanced_accuracy/all, accuracy/all"
 TAIL = "f1/all, f1/head, f1/tail, f1/many, f1/medium, f1/few, accuracy/all, balanced_accuracy/all"
@@ -112,7 +117,10 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
         quick=", ".join(shared["papers"][paper]["tables"]["curve"]["methods"]),
         others=", ".join(also(shared["papers"][model]["tables"]["table2"]["methods"], methods)),
         settings=IMAGES if images else TEXTS,
-        keep=KEEP.format(rows="\n".join(f"  {name}: {flow(told)}" for name, told in own.items()))
+        keep=KEEP.format(
+            frozen=FROZEN["image" if images else "text"],
+            rows="\n".join(f"  {name}: {flow(told)}" for name, told in own.items()),
+        )
         if own
         else "",
         winner=metrics.partition(",")[0],
@@ -247,15 +255,20 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
             )
 
 
+def at_first(looked: Looked) -> dict[str, dict[str, str]]:
+    """The settings of single methods from which their cost follows."""
+    return OWN["image" if looked.language == "image" else "text"]
+
+
 def own_settings(looked: Looked, scale: dict, cost: Cost) -> dict[str, dict[str, str]]:
     """The settings of single methods: steps of cheaper ones, and weights that are kept only if told to.
 
     Heads that are fitted choose among settings on dev, however few its rows are.
     """
     train = cut_of(looked).get("train", sum(looked.splits["train"]))
-    own = cheaper(scale, cost.parameters, cost.tokens, train)
-    for method, rate in ({} if looked.language == "image" else RATES).items():
-        own[method] = rate | own.get(method, {})
+    own = {method: {**told} for method, told in at_first(looked).items()}
+    for method, told in cheaper(scale, cost.parameters, cost.tokens, train).items():
+        own[method] = own.get(method, {}) | told
     for method, point in firsts(scale).items():
         told = resolved(scale, point)
         if "keep" in told.settings and told.run.tuner.name == "full":
@@ -277,7 +290,7 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
         return f"config: {file} is there and is used as it is; --anew writes it anew"
     shared = config.load(["config/mine.yaml"])
     with whole(file) as temporary:
-        temporary.write_text(written(looked, str(file), shared, {}), "utf-8")
+        temporary.write_text(written(looked, str(file), shared, at_first(looked)), "utf-8")
         own = own_settings(looked, config.load([temporary]), Cost.of(looked, shared))
         temporary.write_text(written(looked, str(file), shared, own), "utf-8")
     return f"config: {file} {'written anew' if there else 'written'}; edit it and run the same command again"
