@@ -78,6 +78,7 @@ class Looked:
     texts: tuple[str, ...]  # some, at most SAMPLED
     said: tuple[str, ...]
     splits: dict[str, list[int]]
+    names: tuple[str, ...] = ()  # of the classes of texts
 
 
 def look(path: Path, *, text: str | None = None, label: str | None = None) -> Looked:
@@ -132,6 +133,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             *unread(table, columns),
         ),
         {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
+        tuple(classes),
     )
 
 

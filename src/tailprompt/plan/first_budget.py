@@ -7,12 +7,14 @@ once leaves steps of a head alone, which cost next to nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
+from tailprompt.data.prepared import class_words
 from tailprompt.plan import blocks
 from tailprompt.plan.hours import THREAD, computing, of_an_epoch
 from tailprompt.plan.points import Point
@@ -28,13 +30,35 @@ LENGTHS = range(16, 129, 8)  # tokens that a text may be cut to
 
 def lengths(texts: Sequence[str], backbone: Mapping, template: str) -> Int[np.ndarray, " texts"]:
     """The tokens of texts in a template, by the tokenizer of a backbone that has a folder."""
+    tokenizer = tokenizer_of(backbone)
+    words = re.sub(r"\{\w+\}", " ", template)
+    own = 1 + len(tokenizer.encode(words, add_special_tokens=False).ids)  # 1: of the mask
+    return np.array([own + len(made.ids) for made in tokenizer.encode_batch(list(texts))])
+
+
+def unknown(texts: Sequence[str], backbone: Mapping) -> float:
+    """The share of the tokens of texts that are not in the vocabulary, as emoji often are not."""
+    tokenizer, of = tokenizer_of(backbone), Counter()
+    for made in tokenizer.encode_batch(list(texts), add_special_tokens=False):
+        of.update(made.ids)
+    return of[tokenizer.token_to_id("[UNK]")] / max(1, of.total())
+
+
+def unspoken(names: Sequence[str], backbone: Mapping) -> list[str]:
+    """The classes whose names a head that reads words cannot score: of unknown tokens, or of another's."""
+    tokenizer, words = tokenizer_of(backbone), class_words(list(names), None).values()
+    made = [each.ids for each in tokenizer.encode_batch(list(words), add_special_tokens=False)]
+    nothing, keys = {tokenizer.token_to_id("[UNK]")}, [tuple(sorted(ids)) for ids in made]
+    return [name for name, ids in zip(names, keys, strict=True) if {*ids} <= nothing or keys.count(ids) > 1]
+
+
+def tokenizer_of(backbone: Mapping):
+    """The tokenizer in the folder of a backbone; no text is cut."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(Path(backbone["path"], "tokenizer.json")))
     tokenizer.no_truncation()
-    words = re.sub(r"\{\w+\}", " ", template)
-    own = 1 + len(tokenizer.encode(words, add_special_tokens=False).ids)  # 1: of the mask
-    return np.array([own + len(made.ids) for made in tokenizer.encode_batch(list(texts))])
+    return tokenizer
 
 
 def longest(tokens: Int[np.ndarray, " texts"], parameters: float) -> int:

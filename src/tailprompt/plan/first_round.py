@@ -16,7 +16,17 @@ from tailprompt.errors import BadInput, counted, known
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import config
-from tailprompt.plan.first_budget import BATCH, cheaper, firsts, lengths, longest, schedule, steps
+from tailprompt.plan.first_budget import (
+    BATCH,
+    cheaper,
+    firsts,
+    lengths,
+    longest,
+    schedule,
+    steps,
+    unknown,
+    unspoken,
+)
 from tailprompt.plan.hours import parameters, patches
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
@@ -77,6 +87,9 @@ OWN = {  # settings of single methods; of texts a rate, where that of all is for
     "image": {"linear": WHOLE, "linear-balanced": WHOLE},
 }
 FROZEN = {"text": ", and its head learns at a higher rate", "image": ", of whole images, which it reads once"}
+WORDS = "verbalizer"  # the head that reads the names of classes
+SHARED = "config/backbones.yaml"
+UNKNOWN = 0.05  # share of a text's tokens, from which it is said
 ALIKE = 1.5  # times the rows of the smallest class, up to which the largest makes no tail
 BINARY = "f1/rarest, average_precision/rarest, balanced_accuracy/all, accuracy/all"
 TAIL = "f1/all, f1/head, f1/tail, f1/many, f1/medium, f1/few, accuracy/all, balanced_accuracy/all"
@@ -101,6 +114,8 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
     images, name = looked.language == "image", slug(looked.path)
     paper, model = PAPERS[images], MODELS[images]
     methods = shared["papers"][paper]["tables"]["first"]["methods"]
+    if not images and unspoken(looked.names, shared["backbones"][BACKBONES[0]]):
+        methods = [name for name in methods if shared["methods"][name].get("head") != WORDS]
     cost, (metrics, why) = Cost.of(looked, shared), METRICS[kind_of(looked)]
     return CONFIG.format(
         model=f"config/{model}.yaml",
@@ -129,6 +144,21 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
         **sets_of(looked, name),
         **budget(looked, cost),
     )
+
+
+def unread(looked: Looked) -> list[str]:
+    """Sentences on tokens of the texts, and on classes, that the backbone that ships does not know."""
+    if looked.language == "image":
+        return []
+    backbone, said = read(Path(SHARED))["backbones"][BACKBONES[0]], []
+    if (share := unknown(looked.texts, backbone)) >= UNKNOWN:
+        said = [f"{share:.0%} of the tokens are unknown to {BACKBONES[0]}, which reads all of them alike"]
+    if names := unspoken(looked.names, backbone):
+        said += [
+            f"methods that read the names of classes are left out: {BACKBONES[0]} has no tokens of its own "
+            f"for {known(names)}; a verbalizer in the row of the data set gives each class words"
+        ]
+    return said
 
 
 def also(methods: list[str], taken: list[str]) -> list[str]:
