@@ -286,6 +286,12 @@ def test_the_length_of_training_is_read_from_the_runs(tmp_path):
     assert not rows[-1].length.hardly and rows[-1].length.steps == 0
 
 
+def test_an_evaluation_a_step_after_another_does_not_hide_that_dev_was_rising():
+    curve = {"epoch": [1.0, 2.0, 3.0, 3.01], "f1": [0.2, 0.3, 0.4, 0.4]}
+    assert lengths.gain(made_up.pd.DataFrame(curve), "f1") == pytest.approx(10.0)
+    assert lengths.gain(made_up.pd.DataFrame({"epoch": [3.0, 3.01], "f1": [0.3, 0.3]}), "f1") == np.inf
+
+
 def test_methods_follow_the_leader_by_their_score_on_test(tmp_path):
     rows, *_ = evidence.standing(results(tmp_path, spec()), spec())
     others = [one.scores["f1/all"] for one in rows[1:]]

@@ -21,7 +21,8 @@ from tailprompt.plan.points import Point
 from tailprompt.plan.settings import resolved
 
 SECONDS = 70.0  # of a run, by the rule: 200 steps of texts of 48 tokens in bert-mini
-FEWEST, MOST = 200, 2000  # steps of a run
+OF_IMAGES = 50.0  # the same of images, which are also decoded and augmented
+FEWEST, MOST = 200, 4000  # steps of a run; a head on R52's frozen vectors still improves at 2000
 BATCH = 8  # small, so that few rows give many steps
 EVALUATIONS = 4  # of a run, which cost as much as many steps
 COVERED = 0.9  # share of the texts that are read whole, where the seconds allow
@@ -78,10 +79,10 @@ def seconds(passes: int, parameters: float, tokens: float) -> float:
     return computing(BATCH * passes, parameters, tokens, THREAD)
 
 
-def steps(passes: int, parameters: float, tokens: float) -> int:
-    """How many steps a run may take, in tens: as many as last SECONDS."""
+def steps(passes: int, parameters: float, tokens: float, allowed: float = SECONDS) -> int:
+    """How many steps a run may take, in tens: as many as last the seconds allowed."""
     each = seconds(passes, parameters, tokens)
-    return min(MOST, max(FEWEST, int(SECONDS / each) // 10 * 10)) if each else MOST
+    return min(MOST, max(FEWEST, int(allowed / each) // 10 * 10)) if each else MOST
 
 
 def schedule(number: int, rows: int) -> dict[str, str]:
@@ -95,13 +96,15 @@ def schedule(number: int, rows: int) -> dict[str, str]:
     }
 
 
-def cheaper(scale: dict, parameters: float, tokens: float, rows: int) -> dict[str, dict[str, str]]:
+def cheaper(
+    scale: dict, parameters: float, tokens: float, rows: int, allowed: float
+) -> dict[str, dict[str, str]]:
     """The settings of the methods whose rows take fewer passes than those of a body that learns."""
     found = {}
     for method, point in firsts(scale).items():
         run = resolved(scale, point).run
         if run.training is not None and (passes := of_an_epoch(run)) < 3:
-            found[method] = schedule(steps(passes, parameters, tokens), rows)
+            found[method] = schedule(steps(passes, parameters, tokens, allowed), rows)
     return found
 
 

@@ -18,6 +18,8 @@ from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import config
 from tailprompt.plan.first_budget import (
     BATCH,
+    OF_IMAGES,
+    SECONDS,
     cheaper,
     firsts,
     lengths,
@@ -83,7 +85,7 @@ methods:
 """
 WHOLE = {"augment": "none", "flip": "false"}  # so that a frozen body computes an image once
 OWN = {  # settings of single methods; of texts a rate, where that of all is for a tuned backbone
-    "text": {"linear": {"lr": "1.0e-2"}},
+    "text": {"linear": {"lr": "3.0e-3"}},
     "image": {"linear": WHOLE, "linear-balanced": WHOLE},
 }
 FROZEN = {"text": ", and its head learns at a higher rate", "image": ", of whole images, which it reads once"}
@@ -222,7 +224,7 @@ class Cost:
 def budget(looked: Looked, cost: Cost) -> dict[str, str | int]:
     """How long methods whose backbone learns are trained, whatever the number of rows."""
     rows = {split: cut_of(looked).get(split, sum(looked.splits[split])) for split in ("train", "dev")}
-    number, enough = steps(3, cost.parameters, cost.tokens), rows["dev"] >= ENOUGH
+    number, enough = steps(3, cost.parameters, cost.tokens, allowed(looked)), rows["dev"] >= ENOUGH
     chosen = f"the dev score, or last; under {ENOUGH} dev rows the best step is one by chance"
     return {
         "steps": number,
@@ -232,6 +234,11 @@ def budget(looked: Looked, cost: Cost) -> dict[str, str | int]:
         "select": "f1" if enough else "last",
         "chosen": chosen,
     }
+
+
+def allowed(looked: Looked) -> float:
+    """The seconds of a run, by the rule."""
+    return OF_IMAGES if looked.language == "image" else SECONDS
 
 
 def kind_of(looked: Looked) -> str:
@@ -297,7 +304,7 @@ def own_settings(looked: Looked, scale: dict, cost: Cost) -> dict[str, dict[str,
     """
     train = cut_of(looked).get("train", sum(looked.splits["train"]))
     own = {method: {**told} for method, told in at_first(looked).items()}
-    for method, told in cheaper(scale, cost.parameters, cost.tokens, train).items():
+    for method, told in cheaper(scale, cost.parameters, cost.tokens, train, allowed(looked)).items():
         own[method] = own.get(method, {}) | told
     for method, point in firsts(scale).items():
         told = resolved(scale, point)
