@@ -58,8 +58,8 @@ def tfidf(splits: Splits, classes: list[str], told: dict, folder: str, seed: int
 
 def setfit(splits: Splits, classes: list[str], told: dict, folder: str, seed: int) -> np.ndarray:
     """setfit's Trainer as it comes, but for the number of steps and the tokens that are read."""
-    from datasets import Dataset
-    from setfit import SetFitModel, Trainer, TrainingArguments
+    from datasets import Dataset  # ty: ignore[import-not-found]
+    from setfit import SetFitModel, Trainer, TrainingArguments  # ty: ignore[import-not-found]
 
     torch.manual_seed(seed)
     model = SetFitModel.from_pretrained(folder)
