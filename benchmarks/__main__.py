@@ -3,6 +3,7 @@
 PYTHONPATH=src python -m benchmarks                         # all parts; minutes on a GPU
 PYTHONPATH=src python -m benchmarks --only CMID losses      # parts whose name holds one of these
 PYTHONPATH=src python -m benchmarks --small --device cpu    # small networks, to see that it runs
+PYTHONPATH=src python -m benchmarks scores FOLDER           # scores beside those of libraries, on real data
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import gc
 import os
 import platform
+import sys
 import time
 from collections.abc import Iterable
 from math import inf
@@ -21,7 +23,7 @@ import pandas as pd
 import torch
 import transformers
 
-from benchmarks import losses, plot, table
+from benchmarks import losses, plot, scores, table
 from benchmarks.job import Job
 from benchmarks.parts import PARTS, System
 from benchmarks.watch import Watch, matmul_rate
@@ -32,6 +34,9 @@ LOSSES = "losses"  # a part of its own
 
 
 def main(arguments: list[str] | None = None) -> None:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["scores"]:
+        return scores.main(arguments[1:])
     options = parsed(arguments)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic kernels ask for it
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # Trainer would take all
@@ -54,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{time.perf_counter() - begun:.0f} s; {options.out}/speed.md, .csv, .pdf, .png")
 
 
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
+def parsed(arguments: list[str]) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",

@@ -36,7 +36,11 @@ def test_both_forms_are_written_and_name_the_leader_and_the_commands(scale):
     assert text == page.with_suffix(".md").read_text("utf-8")
     run = "results/tiny/runs/glee/mini/made"
     commands = [f"tailprompt predict {run}/prompt/1 new.csv", "tailprompt audit results/tiny/runs"]
-    for said in ("Prompt-tuning", *commands, "Another backbone was not tried."):
+    for said in (
+        "A run of Prompt-tuning took 9 s and 100 MB here",
+        *commands,
+        "Another backbone was not tried.",
+    ):
         assert said in text and said in html
     assert html.count("<svg") == 4 and "电商 (class 2)" in html
 

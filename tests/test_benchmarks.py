@@ -53,3 +53,25 @@ def test_what_cannot_be_measured_is_one_sentence_before_any_work(
     with pytest.raises(SystemExit, match="2"):
         benchmarks.main([option.replace("FOLDER", str(tmp_path)) for option in options])
     assert says in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_folder_without_a_model_is_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(".")
+    from benchmarks.__main__ import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["scores", str(tmp_path)])
+    assert "is no folder of a model: it has no config.json" in capsys.readouterr().err
+
+
+def test_scores_are_told_with_their_difference_and_its_standard_error(monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    from benchmarks.scores import written
+
+    rows = [
+        {"method": "lora", "seed": seed, "system": system, "F1": f1, "F1, tail": f1}
+        for system, found in (("ours", (50.0, 52.0)), ("peft, Trainer", (49.0, 49.0)))
+        for seed, f1 in enumerate(found)
+    ]
+    cells = "51.0 ± 1.4 | 49.0 ± 0.0 | +2.0 ± 1.0"
+    assert written(pd.DataFrame(rows)).splitlines()[-1] == f"| lora | peft, Trainer | {cells} | {cells} |"

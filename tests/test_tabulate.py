@@ -323,7 +323,7 @@ def test_a_score_may_be_of_one_class_to_show_to_choose_by_and_to_win_by(tmp_path
     spec["runs"] = [run | {"run": f"{run['method']}@lr=0.001"} for run in spec["runs"]]
     long, tex, _ = scores(results(tmp_path, spec), spec)
     assert cell(long, metric=name).n == 3 and cell(long, metric=name).p <= 1
-    assert "tea & co_1 F1" in [title for title, _ in tex.groups] + list(tex.heads)
+    assert "F1 of tea & co_1" in [title for title, _ in tex.groups] + list(tex.heads)
     assert any(name in note and "against" in note for note in tex.notes)
 
 

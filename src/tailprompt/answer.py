@@ -36,7 +36,11 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
     folder, kept = evidence.predicting(runs, rows[0].method)
     searched = "" if "choose" in first else f"config/{MODELS[images]}.yaml"
     sections = [
-        Section("", words.advice(rows, report), pictures.svg(pictures.ranking(rows, score))),
+        Section(
+            "",
+            [words.cost(rows[0]), *words.advice(rows, report)],
+            pictures.svg(pictures.ranking(rows, score)),
+        ),
         Section(
             "Head and tail, and the cost" if groups else "The cost",
             [

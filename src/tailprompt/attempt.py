@@ -28,7 +28,7 @@ PAUSE = 30.0  # seconds between two lines on the screen
 def attempt(options: argparse.Namespace) -> None:
     """All of it. options: path, text, label, configfile, anew and look."""
     looked = look(options.path, text=options.text, label=options.label)
-    print("\n".join(looked.said))
+    print("\n".join([*looked.said, *first_round.unread(looked)]))
     files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
     asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}
     if options.look:

@@ -57,7 +57,13 @@ def test_chinese_with_latin_names_in_it_is_chinese(tmp_path):
 
 def test_another_script_is_said_to_be_unknown_to_the_backbones(tmp_path):
     found = look(written(tmp_path / "a.csv", text=["принтер горит"] * 20, label=LABELS))
-    assert found.language == "en" and any("English and Chinese alone" in line for line in found.said)
+    said = next(line for line in found.said if line.startswith("language: en"))
+    assert "for want of a better one, as 100% of its letters are Cyrillic" in said and "trust tfidf" in said
+
+
+def test_texts_without_letters_are_of_no_language(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=["😡 1", "🎉 2", "🤷 3", "😍"] * 5, label=LABELS))
+    assert any("for want of a better one, as it has no letters" in line for line in found.said)
 
 
 def test_a_column_of_splits_is_used(tmp_path):

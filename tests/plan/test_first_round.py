@@ -14,7 +14,7 @@ from tailprompt.errors import BadInput
 from tailprompt.plan import first_budget, first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
-from tailprompt.plan.first_budget import lengths, longest
+from tailprompt.plan.first_budget import lengths, longest, unspoken
 from tailprompt.plan.hours import START, by_rule, of_an_epoch
 from tailprompt.plan.rows import dataset_row
 from tailprompt.plan.settings import resolved
@@ -253,7 +253,7 @@ def test_cheap_rows_take_more_steps_and_vectors_that_are_computed_once_the_most(
             if passes == 0
             else steps >= min(first_budget.MOST, 3 / passes * steady - 20)
         )
-        assert told["lr"] == 0.01 or method != "linear" or language == "image"
+        assert told["lr"] == 0.003 or method != "linear" or language == "image"
 
 
 @pytest.mark.parametrize("words, most", [(3, 16), (10, 24), (60, 128)])
@@ -287,3 +287,44 @@ def test_the_metric_that_decides_fits_the_classes(tmp_path, language, train, win
     assert tables["first"]["winner"] == winner == tables["first"]["metrics"][0]
     assert tables["curve"]["metrics"] == tables["first"]["metrics"]
     assert ("f1/tail" in tables["first"]["metrics"]) == tail
+
+
+def test_classes_that_the_backbone_has_no_words_for_leave_out_what_reads_their_names(tmp_path):
+    rows = {"text": [f"so good {i}" for i in range(60)], "label": ["\U0001f600", "billing", "billing"] * 20}
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    looked = look(tmp_path / "a.csv")
+    said = next(line for line in first_round.unread(looked) if "names of classes" in line)
+    assert "no tokens of its own for \U0001f600;" in said
+    first_round.settle(looked, tmp_path / "c.yaml", anew=False)
+    methods = load([tmp_path / "c.yaml"])["papers"]["try"]["tables"]["first"]["methods"]
+    assert "prompt" not in methods and "cls-relu" in methods
+
+
+@pytest.mark.parametrize("names", [["x-y", "x_y"], ["\U0001f600", "\u05d0\u05d1\u05d2\u05d3"]])
+def test_classes_of_the_same_or_unknown_tokens_are_unspoken(names):
+    backbone = {"path": "workflow/resources/backbones/bert-mini"}
+    assert unspoken([*names, "billing"], backbone) == names
+
+
+def test_tokens_that_the_backbone_does_not_know_are_said_where_they_are_many(tmp_path):
+    for name, mark in (("a", " \U0001f600"), ("b", "")):
+        rows = {"text": [f"so good {i}{mark}" for i in range(60)], "label": list("xyy") * 20}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    said = first_round.unread(look(tmp_path / "a.csv"))
+    assert len(said) == 1 and "of the tokens are unknown to bert-mini" in said[0]
+    assert first_round.unread(look(tmp_path / "b.csv")) == []
+
+
+def test_frozen_bodies_read_whole_images_once(tmp_path):
+    whole = settled(tmp_path, looked_at("image", train=[600, 100], dev=[60, 10], test=[120, 20]))
+    passes = {
+        method: of_an_epoch(resolved(whole, point).run)
+        for method, point in first_budget.firsts(whole).items()
+        if method.startswith("linear")
+    }
+    assert passes == {"linear": 0, "linear-balanced": 0}
+
+
+def test_a_run_on_images_has_fewer_seconds_than_one_on_texts():
+    images, texts = (first_round.allowed(looked_at(kind, train=[9, 9])) for kind in ("image", "en"))
+    assert images < texts and first_budget.steps(3, 4e6, 64, images) < first_budget.steps(3, 4e6, 64, texts)

@@ -12,6 +12,7 @@ import pytest
 from tailprompt.errors import BadInput
 from tailprompt.report.page import data_words, evidence, lengths, pictures, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
+from tailprompt.report.tables.comparison import ranked
 from tailprompt.report.tables.scores import scores
 
 METHODS = ("cls-tanh", "cls-tanh-focal", "prompt")
@@ -214,6 +215,25 @@ def test_wins_is_said_against_all_other_methods_at_once(other, says):
     assert ("Not clearly worse: c" in open_ones) == (other is OPEN)
 
 
+def test_of_equals_on_dev_the_one_that_took_less_time_leads():
+    dev = made_up.pd.DataFrame({"mean": [1.0, 1.0, 0.5, 1.0], "count": [2, 2, 2, 1]}, index=list("abcd"))
+    runs = made_up.pd.DataFrame(
+        {"method": list("abcd"), "there": True, "record": [{"seconds": n} for n in (9, 3, 1, 1)]}
+    )
+    assert [*ranked(dev, runs).index] == ["b", "a", "c"]
+
+
+def test_the_cost_of_the_leader_is_said_in_numbers():
+    assert words.cost(row("a", seconds=75.0)) == (
+        "A run of a took 1.2 min and 1 MB here, and trained 7 parameters."
+    )
+
+
+def test_a_class_that_others_are_taken_for_says_so():
+    cells = words.classes([evidence.Worst(0, 9, 9, 90.0, [])], ["x"]).blocks[0].rows[0]
+    assert cells[-1].text == "nothing else; others are taken for it"
+
+
 def test_p_is_corrected_for_the_number_of_methods():
     leads = {name: (-9.0, -20.0, -1.0, p) for name, p in (("a", 0.02), ("b", 0.03), ("c", 0.2))}
     found = evidence.judged(leads, made_up_report())
@@ -238,6 +258,7 @@ def test_a_test_set_that_is_too_small_gives_no_verdict(test, small):
     said, advice = words.headline(rows, "f1/all", report), words.advice(rows, report)
     assert ("too small for a verdict" in said) == small == (not rows[1].worse)
     assert ("The test set has" in advice[0]) == small and ("wins" in said) != small
+    assert ("interval" in said) != small
 
 
 @pytest.mark.parametrize("short", [{"steps": 4}, {"gained": 3.0}, {"gained": float("inf")}], ids=str)
@@ -273,6 +294,12 @@ def test_the_length_of_training_is_read_from_the_runs(tmp_path):
     assert (length.steps, length.epochs, length.rows, length.tokens) == (60, 3.0, 647, 48)
     assert length.gained == pytest.approx(10 / 3) and length.hardly
     assert not rows[-1].length.hardly and rows[-1].length.steps == 0
+
+
+def test_an_evaluation_a_step_after_another_does_not_hide_that_dev_was_rising():
+    curve = {"epoch": [1.0, 2.0, 3.0, 3.01], "f1": [0.2, 0.3, 0.4, 0.4]}
+    assert lengths.gain(made_up.pd.DataFrame(curve), "f1") == pytest.approx(10.0)
+    assert lengths.gain(made_up.pd.DataFrame({"epoch": [3.0, 3.01], "f1": [0.3, 0.3]}), "f1") == np.inf
 
 
 def test_methods_follow_the_leader_by_their_score_on_test(tmp_path):

@@ -203,8 +203,11 @@ def test_what_a_task_says_of_itself_agrees(task):
 
 
 def test_a_title_is_a_groups_or_a_classs_and_a_metrics():
-    assert [metrics.title(name) for name in ("f1/all", "f1/tail", "recall/class:x y")] == [
-        "F1",
-        "Tail F1",
-        "x y Recall",
-    ]
+    said = {
+        "f1/all": "F1",
+        "f1/tail": "Tail F1",
+        "accuracy/few": "Few accuracy",
+        "average_precision/rarest": "Average precision of the rarest class",
+        "recall/class:x y": "Recall of x y",
+    }
+    assert {name: metrics.title(name) for name in said} == said

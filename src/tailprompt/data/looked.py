@@ -6,6 +6,8 @@ Guesses, each with its reason, for a person to overrule. Names decide first, the
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +55,10 @@ CHINESE = 0.3  # share of Han characters among the letters of a Chinese text, wh
 SAMPLE = 1000  # texts that the language is guessed from
 FUNCTION = {*"the of and to a in is it for on that with this i you was are be not".split()}
 ENGLISH = 0.05  # share of FUNCTION among the words of an English text; prose has a third, titles a tenth
+SMALL = (  # what backbones of another language mean
+    "the backbones that ship know English and Chinese alone, so of other texts trust tfidf, or name a "
+    "backbone of their language in the config"
+)
 SAMPLED = 500  # texts whose lengths are looked at
 
 
@@ -72,6 +78,7 @@ class Looked:
     texts: tuple[str, ...]  # some, at most SAMPLED
     said: tuple[str, ...]
     splits: dict[str, list[int]]
+    names: tuple[str, ...] = ()  # of the classes of texts
 
 
 def look(path: Path, *, text: str | None = None, label: str | None = None) -> Looked:
@@ -126,6 +133,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             *unread(table, columns),
         ),
         {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
+        tuple(classes),
     )
 
 
@@ -142,12 +150,22 @@ def guessed(texts: pd.Series) -> tuple[str, str]:
     if han / letters > CHINESE:
         return "zh", f"{han / letters:.0%} of its letters are Chinese characters"
     why = f"{latin / letters:.0%} of its letters are Latin"
+    if latin / letters <= 0.5:
+        return "en", f"for want of a better one, as {scripts(some)}; {SMALL}"
     common = sum(word in FUNCTION for word in words) / max(1, len(words))
-    if latin / letters > 0.5 and common >= ENGLISH:
+    if common >= ENGLISH:
         return "en", f"{why}, and {common:.0%} of its words are the commonest English ones"
-    if latin / letters > 0.5:
-        why += f", but only {common:.0%} of its words are the commonest English ones, so it may be another"
-    return "en", f"{why}; the backbones that ship know English and Chinese alone"
+    few = f"but only {common:.0%} of its words are the commonest English ones"
+    return "en", f"{why}, {few}, so it may be another; {SMALL}"
+
+
+def scripts(text: str) -> str:
+    """A clause on the commonest script of a text's letters."""
+    found = Counter(unicodedata.name(letter, "unnamed").split()[0] for letter in text if letter.isalpha())
+    if not found:
+        return "it has no letters"
+    script, number = found.most_common(1)[0]
+    return f"{number / found.total():.0%} of its letters are {script.capitalize()}"
 
 
 def sample(parts: list[pd.Series]) -> tuple[str, ...]:

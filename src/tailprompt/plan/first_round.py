@@ -16,7 +16,19 @@ from tailprompt.errors import BadInput, counted, known
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import config
-from tailprompt.plan.first_budget import BATCH, cheaper, firsts, lengths, longest, schedule, steps
+from tailprompt.plan.first_budget import (
+    BATCH,
+    OF_IMAGES,
+    SECONDS,
+    cheaper,
+    firsts,
+    lengths,
+    longest,
+    schedule,
+    steps,
+    unknown,
+    unspoken,
+)
 from tailprompt.plan.hours import parameters, patches
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
@@ -66,12 +78,20 @@ papers:
       curve: {{metrics: *metrics, methods: [{quick}]}}    # of those that take seconds; *methods takes all
 {keep}"""  # noqa: E501
 KEEP = """\
-# A frozen body makes steps cheap, so there are more, and its head learns at a higher rate. keep: all that was
-# trained is kept, so that the winner can predict new rows.
+# A frozen body makes steps cheap, so there are more{frozen}.
+# keep: all that was trained is kept, so that the winner can predict new rows.
 methods:
 {rows}
 """
-RATES = {"linear": {"lr": "1.0e-2"}}  # of texts, where the rate of all is that of a tuned backbone
+WHOLE = {"augment": "none", "flip": "false"}  # so that a frozen body computes an image once
+OWN = {  # settings of single methods; of texts a rate, where that of all is for a tuned backbone
+    "text": {"linear": {"lr": "3.0e-3"}},
+    "image": {"linear": WHOLE, "linear-balanced": WHOLE},
+}
+FROZEN = {"text": ", and its head learns at a higher rate", "image": ", of whole images, which it reads once"}
+WORDS = "verbalizer"  # the head that reads the names of classes
+SHARED = "config/backbones.yaml"
+UNKNOWN = 0.05  # share of a text's tokens, from which it is said
 ALIKE = 1.5  # times the rows of the smallest class, up to which the largest makes no tail
 BINARY = "f1/rarest, average_precision/rarest, balanced_accuracy/all, accuracy/all"
 TAIL = "f1/all, f1/head, f1/tail, f1/many, f1/medium, f1/few, accuracy/all, balanced_accuracy/all"
@@ -96,6 +116,8 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
     images, name = looked.language == "image", slug(looked.path)
     paper, model = PAPERS[images], MODELS[images]
     methods = shared["papers"][paper]["tables"]["first"]["methods"]
+    if not images and unspoken(looked.names, shared["backbones"][BACKBONES[0]]):
+        methods = [name for name in methods if shared["methods"][name].get("head") != WORDS]
     cost, (metrics, why) = Cost.of(looked, shared), METRICS[kind_of(looked)]
     return CONFIG.format(
         model=f"config/{model}.yaml",
@@ -112,7 +134,10 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
         quick=", ".join(shared["papers"][paper]["tables"]["curve"]["methods"]),
         others=", ".join(also(shared["papers"][model]["tables"]["table2"]["methods"], methods)),
         settings=IMAGES if images else TEXTS,
-        keep=KEEP.format(rows="\n".join(f"  {name}: {flow(told)}" for name, told in own.items()))
+        keep=KEEP.format(
+            frozen=FROZEN["image" if images else "text"],
+            rows="\n".join(f"  {name}: {flow(told)}" for name, told in own.items()),
+        )
         if own
         else "",
         winner=metrics.partition(",")[0],
@@ -121,6 +146,21 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
         **sets_of(looked, name),
         **budget(looked, cost),
     )
+
+
+def unread(looked: Looked) -> list[str]:
+    """Sentences on tokens of the texts, and on classes, that the backbone that ships does not know."""
+    if looked.language == "image":
+        return []
+    backbone, said = read(Path(SHARED))["backbones"][BACKBONES[0]], []
+    if (share := unknown(looked.texts, backbone)) >= UNKNOWN:
+        said = [f"{share:.0%} of the tokens are unknown to {BACKBONES[0]}, which reads all of them alike"]
+    if names := unspoken(looked.names, backbone):
+        said += [
+            f"methods that read the names of classes are left out: {BACKBONES[0]} has no tokens of its own "
+            f"for {known(names)}; a verbalizer in the row of the data set gives each class words"
+        ]
+    return said
 
 
 def also(methods: list[str], taken: list[str]) -> list[str]:
@@ -184,7 +224,7 @@ class Cost:
 def budget(looked: Looked, cost: Cost) -> dict[str, str | int]:
     """How long methods whose backbone learns are trained, whatever the number of rows."""
     rows = {split: cut_of(looked).get(split, sum(looked.splits[split])) for split in ("train", "dev")}
-    number, enough = steps(3, cost.parameters, cost.tokens), rows["dev"] >= ENOUGH
+    number, enough = steps(3, cost.parameters, cost.tokens, allowed(looked)), rows["dev"] >= ENOUGH
     chosen = f"the dev score, or last; under {ENOUGH} dev rows the best step is one by chance"
     return {
         "steps": number,
@@ -194,6 +234,11 @@ def budget(looked: Looked, cost: Cost) -> dict[str, str | int]:
         "select": "f1" if enough else "last",
         "chosen": chosen,
     }
+
+
+def allowed(looked: Looked) -> float:
+    """The seconds of a run, by the rule."""
+    return OF_IMAGES if looked.language == "image" else SECONDS
 
 
 def kind_of(looked: Looked) -> str:
@@ -247,15 +292,20 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
             )
 
 
+def at_first(looked: Looked) -> dict[str, dict[str, str]]:
+    """The settings of single methods from which their cost follows."""
+    return OWN["image" if looked.language == "image" else "text"]
+
+
 def own_settings(looked: Looked, scale: dict, cost: Cost) -> dict[str, dict[str, str]]:
     """The settings of single methods: steps of cheaper ones, and weights that are kept only if told to.
 
     Heads that are fitted choose among settings on dev, however few its rows are.
     """
     train = cut_of(looked).get("train", sum(looked.splits["train"]))
-    own = cheaper(scale, cost.parameters, cost.tokens, train)
-    for method, rate in ({} if looked.language == "image" else RATES).items():
-        own[method] = rate | own.get(method, {})
+    own = {method: {**told} for method, told in at_first(looked).items()}
+    for method, told in cheaper(scale, cost.parameters, cost.tokens, train, allowed(looked)).items():
+        own[method] = own.get(method, {}) | told
     for method, point in firsts(scale).items():
         told = resolved(scale, point)
         if "keep" in told.settings and told.run.tuner.name == "full":
@@ -277,7 +327,7 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
         return f"config: {file} is there and is used as it is; --anew writes it anew"
     shared = config.load(["config/mine.yaml"])
     with whole(file) as temporary:
-        temporary.write_text(written(looked, str(file), shared, {}), "utf-8")
+        temporary.write_text(written(looked, str(file), shared, at_first(looked)), "utf-8")
         own = own_settings(looked, config.load([temporary]), Cost.of(looked, shared))
         temporary.write_text(written(looked, str(file), shared, own), "utf-8")
     return f"config: {file} {'written anew' if there else 'written'}; edit it and run the same command again"

@@ -20,9 +20,13 @@ BY_CLASS = ("precision", "recall", "f1", "average_precision")  # of one class, w
 
 
 def title(name: str) -> str:
-    """The name of a score for people: `f1/tail` is Tail F1."""
+    """The name of a score for people: `f1/tail` is Tail F1, `recall/class:NAME` is Recall of NAME."""
     metric, _, group = name.partition("/")
-    return f"{GROUPS.get(group, group.removeprefix(CLASS))} {METRICS.get(metric, metric)}".strip()
+    said = METRICS.get(metric, metric)
+    if group == RAREST or group.startswith(CLASS):
+        return f"{said} of {'the rarest class' if group == RAREST else group.removeprefix(CLASS)}"
+    within = said if said.startswith("F1") else said.lower()
+    return f"{GROUPS[group]} {within}" if GROUPS.get(group) else said
 
 
 def rarest(report: Mapping) -> list[int]:

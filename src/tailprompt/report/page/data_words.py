@@ -12,7 +12,7 @@ def looked(report: dict) -> str:
     rows = ", ".join(f"{report['rows'][split]:,} {split}" for split in ("train", "dev", "test"))
     return (
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
-        f"training rows, the smallest {min(counts):,}. Language: {report['language']}."
+        f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
     )
 
 

@@ -19,7 +19,7 @@ from tailprompt.report import bootstrap, records, verdicts
 from tailprompt.report.answers import answers
 from tailprompt.report.page.lengths import Length, length
 from tailprompt.report.sheet import greek
-from tailprompt.report.tables.comparison import gains
+from tailprompt.report.tables.comparison import gains, ranked
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import ALL, CLASS, GROUPS, RAREST
 from tailprompt.tasks.registry import recorded
@@ -90,10 +90,10 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
     dev = (part.loc["dev"] if "dev" in part.index else part.iloc[:0]).dropna()
     if dev.empty:
         raise BadInput(f"{root}: no run of {known(row['name'] for row in spec['methods'])} is finished")
-    ranked = dev[dev["count"] == dev["count"].max()].sort_values("mean", ascending=False, kind="stable")
-    leader, test = ranked.index[0], 100 * part.loc["test", "mean"]
-    others = sorted(ranked.index[1:], key=lambda method: -test[method])
-    leads = gains(runs[runs.method.isin(ranked.index)], leader, [score], report)
+    order = ranked(dev, runs)
+    leader, test = order.index[0], 100 * part.loc["test", "mean"]
+    others = sorted(order.index[1:], key=lambda method: -test[method])
+    leads = gains(runs[runs.method.isin(order.index)], leader, [score], report)
     leads = judged({method: leads.get((dataset, method, score), NONE) for method in others}, report)
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     rows = []
@@ -109,7 +109,7 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
                 here.run.iloc[0],
                 means,
                 test[test.index == score].tolist(),
-                100 * ranked.loc[method, "mean"],
+                100 * order.loc[method, "mean"],
                 leads.get(method, NONE),
                 cost.trainable.max(),
                 length(here),

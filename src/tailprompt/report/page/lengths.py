@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 
 SHORT = 50  # steps, below which a method has hardly been trained
-RISING = 1.0  # points of dev that the last evaluation gained, above which training ended too early
+RISING = 1.0  # points of dev that the end of training gained, above which it came too early
+END = 0.1  # share of the epochs that are the end; the last evaluation may come a step after the one before
 
 
 @dataclass(frozen=True)
 class Length:
     """How long a method was trained: steps and epochs (medians over seeds), rows, and tokens of a text.
 
-    gained: the points of dev that the last evaluation gained over the best before, a mean over seeds;
-    infinite if there was one evaluation only. Without steps (a fitted head) it is zero. cut: the share of the
+    gained: the points of dev that the last evaluation gained over the best before the end, a mean over seeds;
+    infinite if there was none before. Without steps (a fitted head) it is zero. cut: the share of the
     texts that are longer than `tokens`, of which the rest was not read.
     """
 
@@ -48,11 +49,17 @@ def length(runs: pd.DataFrame) -> Length:
     if not steps or not curves:
         return Length(0.0, 0.0, rows, tokens, 0.0, cut)
     select = first["settings"].get("select")
-    dev = [100 * curve[select if select in curve else "f1"].to_numpy() for curve in curves]
-    gained = np.mean([one[-1] - one[:-1].max() if len(one) > 1 else np.inf for one in dev])
+    gained = np.mean([gain(curve, select if select in curve else "f1") for curve in curves])
     return Length(
         float(steps), float(np.median([c.epoch.iloc[-1] for c in curves])), rows, tokens, float(gained), cut
     )
+
+
+def gain(curve: pd.DataFrame, score: str) -> float:
+    """The points by which the last evaluation is above the best before the end; infinite if there is none."""
+    dev = 100 * curve[score].to_numpy()
+    before = dev[curve.epoch <= (1 - END) * curve.epoch.iloc[-1]]
+    return float(dev[-1] - before.max()) if len(before) else np.inf
 
 
 def curve_of(folder: Path) -> pd.DataFrame:

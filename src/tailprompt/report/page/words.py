@@ -24,7 +24,7 @@ def headline(rows: list[Row], score: str, report: dict) -> str:
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
     if len(rows) == 1:
         return f"{first.title} is the only method with all its runs: {said}."
-    nearest = min(rows[1:], key=lambda row: (-row.dev, row.method))  # as the table has it
+    nearest = min(rows[1:], key=lambda row: (-row.dev, row.seconds, row.method))  # as the table has it
     beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev"
     if evidence.wins(rows):
         every = " against every other method" if len(rows) > 2 else ""
@@ -44,10 +44,14 @@ def headline(rows: list[Row], score: str, report: dict) -> str:
 def lead(row: Row) -> str:
     """How far the leader is before a method, and how sure that is."""
     points, low, high, p = row.lead
+    said = f"{number(-points, signed=True)} points"
     if np.isnan(low):
-        return f"{number(-points, signed=True)} ({unknown(len(row.seeds))})"
-    ends = f"95 % interval {number(-high, signed=True)} to {number(-low, signed=True)}"
-    return f"{number(-points, signed=True)} points ({ends}{'' if np.isnan(p) else f', p {chance(p)}'})"
+        return f"{said} ({unknown(len(row.seeds))})"
+    if np.isnan(p):  # too few rows for a verdict, and for an interval that says anything
+        return said
+    return (
+        f"{said} (95 % interval {number(-high, signed=True)} to {number(-low, signed=True)}, p {chance(p)})"
+    )
 
 
 def unknown(seeds: int) -> str:
@@ -79,6 +83,14 @@ def advice(rows: list[Row], report: dict) -> list[str]:
             f"{time(rows[0].seconds)}."
         )
     return [words, *hardly(rows)]
+
+
+def cost(row: Row) -> str:
+    """What a run of a method takes."""
+    return (
+        f"A run of {row.title} took {time(row.seconds)} and {row.memory:,.0f} MB here, and trained "
+        f"{row.trained:,.0f} parameters."
+    )
 
 
 def hardly(rows: list[Row]) -> list[str]:
@@ -202,7 +214,7 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         lines.append(
             [Cell(called(one.id, names)), Cell(f"{one.train:,}"), Cell(f"{one.test:,}"), Cell(number(one.f1))]
         )
-        lines[-1].append(Cell(taken or "nothing else"))
+        lines[-1].append(Cell(taken or "nothing else; others are taken for it"))
     heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
     caption = (
         f"The {counted(len(found), 'class')} of the lowest F1 of the leader"
