@@ -11,8 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tailprompt.data.looked import Looked
-from tailprompt.data.splits import floors
-from tailprompt.errors import BadInput, counted, known
+from tailprompt.errors import BadInput, known
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import config
@@ -29,6 +28,7 @@ from tailprompt.plan.first_budget import (
     unknown,
     unspoken,
 )
+from tailprompt.plan.first_rows import cut_of, row_of, sets_of
 from tailprompt.plan.hours import parameters, patches
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
@@ -37,7 +37,6 @@ from tailprompt.plan.settings import resolved
 PAPERS = ("try", "try-images")
 BACKBONES = ("bert-mini", "vit-mini")  # which ship
 MODELS = ("mine", "mine-images")  # the papers and configurations of a whole comparison
-MOST = {"train": 1500, "dev": 300, "test": 1000}  # rows of a first round; more where classes need them
 ENOUGH = 50  # dev rows, from which they choose the step; fewer would choose by chance, so the last is kept
 TEXTS = "lr: 5.0e-4, precision: float32, bucket: 8"
 IMAGES = (
@@ -126,7 +125,7 @@ def written(looked: Looked, file: str, shared: Mapping, own: Mapping[str, Mappin
         scale=name,
         paper=paper,
         name=name,
-        row=row_of(looked, cost),
+        row=row_of(looked, cost.longest, cost.cut),
         language=looked.language,
         backbone=BACKBONES[images],
         larger=shared["protocols"]["across"]["backbones"][looked.language],
@@ -166,36 +165,6 @@ def unread(looked: Looked) -> list[str]:
 def also(methods: list[str], taken: list[str]) -> list[str]:
     """Some methods that a round does not take."""
     return [method for method in methods if method not in taken][:3]
-
-
-def cut_of(looked: Looked) -> dict[str, int]:
-    """The rows of each split that a first round leaves at most: MOST, or what a cut keeps of many classes."""
-    most = {split: max(MOST[split], sum(floors(counts))) for split, counts in looked.splits.items()}
-    return {split: most[split] for split in MOST if sum(looked.splits[split]) > most[split]}
-
-
-def sets_of(looked: Looked, name: str) -> dict[str, str]:
-    """The data of a round and of its learning curve, which is on half of the training rows and on all."""
-    cut = cut_of(looked)
-    train = cut.get("train", sum(looked.splits["train"]))
-    half = max(train // 2, sum(floors(looked.splits["train"])))
-    dataset, part = named_cut(name, cut), named_cut(name, {"train": half, **cut} | {"train": half})
-    taken = (
-        f"A first round on part of the data; all of it: [{name}]." if cut else "A first round on all rows."
-    )
-    curve = [part, dataset] if half < train else []
-    told = "The learning curve has half of the training rows beside." if curve else "No curve: too few rows."
-    return {
-        "dataset": dataset,
-        "curve": ", ".join(f'"{one}"' for one in curve),
-        "tables": "" if curve else "tables: [first]",
-        "taken": f"{taken} {told}",
-    }
-
-
-def named_cut(name: str, cut: dict[str, int]) -> str:
-    """The name of a data set with a cut."""
-    return name + "@" * bool(cut) + ",".join(f"{split}={n}" for split, n in cut.items())
 
 
 @dataclass(frozen=True)
@@ -252,27 +221,6 @@ def kind_of(looked: Looked) -> str:
 def flow(settings: Mapping[str, str]) -> str:
     """Settings on one line of YAML."""
     return "{" + ", ".join(f"{key}: {value}" for key, value in settings.items()) + "}"
-
-
-def row_of(looked: Looked, cost: Cost) -> str:
-    """The row of the data set, a key a line."""
-    place = quoted(str(looked.path))
-    if looked.language == "image":
-        lines = ["language: image", "loader: image_folder", f"root: {place}", "side: 64"]
-    else:
-        columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
-        lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
-        lines += [f"max_length: {cost.longest:<11} # tokens; {cost.cut:.0%} of the texts are longer"]
-    if looked.alone:
-        lines.append(
-            f"singletons: train         # {counted(looked.alone, 'class')} of one row; in training only"
-        )
-    return "\n".join(f"    {line}" for line in lines)
-
-
-def quoted(text: str) -> str:
-    """A string as YAML reads it in any place."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
