@@ -55,7 +55,7 @@ def test_methods_that_cannot_be_told_apart_have_no_winner(tmp_path):
     block = blocks.block("scores", ("prompt", "prompt-focal"), metrics=METRICS, winner="f1/all")
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     assert "no method wins clearly" in words.headline(rows, "f1/all", made_up_report())
-    assert rows[1].title in words.advice(rows, made_up_report())[0]
+    assert rows[1].title in words.advice(rows, "f1/all", made_up_report())[0]
 
 
 def test_one_seed_has_no_interval_and_says_so(tmp_path):
@@ -211,7 +211,7 @@ def test_wins_is_said_against_all_other_methods_at_once(other, says):
     rows = [row("a", f1=90.0), row("b", CLEAR), row("c", other, f1=60.0)]
     said = words.headline(rows, "f1/all", made_up_report())
     assert says in said and ("against c" in said or other is CLEAR)
-    open_ones = words.advice(rows, made_up_report())[0]
+    open_ones = words.advice(rows, "f1/all", made_up_report())[0]
     assert ("Not clearly worse: c" in open_ones) == (other is OPEN)
 
 
@@ -236,14 +236,14 @@ def test_a_class_that_others_are_taken_for_says_so():
 
 def test_p_is_corrected_for_the_number_of_methods():
     leads = {name: (-9.0, -20.0, -1.0, p) for name, p in (("a", 0.02), ("b", 0.03), ("c", 0.2))}
-    found = evidence.judged(leads, made_up_report())
+    found = evidence.judged(leads, "f1/all", made_up_report())
     assert [found[name][3] for name in "abc"] == pytest.approx([0.06, 0.06, 0.2])
-    alone = evidence.judged({"a": leads["a"]}, made_up_report())
+    alone = evidence.judged({"a": leads["a"]}, "f1/all", made_up_report())
     assert alone["a"][3] == pytest.approx(0.02)
 
 
 def test_intervals_end_where_the_score_ends():
-    (lead,) = evidence.judged({"a": (-62.0, -130.2, 104.8, 0.5)}, made_up_report()).values()
+    (lead,) = evidence.judged({"a": (-62.0, -130.2, 104.8, 0.5)}, "f1/all", made_up_report()).values()
     assert lead[1:3] == (-100.0, 100.0)
 
 
@@ -254,8 +254,8 @@ def test_intervals_end_where_the_score_ends():
 )
 def test_a_test_set_that_is_too_small_gives_no_verdict(test, small):
     report = made_up_report(test)
-    rows = [row("a", f1=90.0), row("b", evidence.judged({"b": CLEAR}, report)["b"])]
-    said, advice = words.headline(rows, "f1/all", report), words.advice(rows, report)
+    rows = [row("a", f1=90.0), row("b", evidence.judged({"b": CLEAR}, "f1/all", report)["b"])]
+    said, advice = words.headline(rows, "f1/all", report), words.advice(rows, "f1/all", report)
     assert ("too small for a verdict" in said) == small == (not rows[1].worse)
     assert ("The test set has" in advice[0]) == small and ("wins" in said) != small
     assert ("interval" in said) != small
@@ -267,7 +267,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert "wins" not in words.headline(rows, "f1/all", made_up_report()).replace(
         "no method wins clearly", ""
     )
-    assert any("not a verdict on them: b." in each for each in words.advice(rows, made_up_report()))
+    assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in words.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]

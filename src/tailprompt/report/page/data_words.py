@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from tailprompt.errors import counted
 from tailprompt.tasks import metrics
 
@@ -13,6 +15,7 @@ def looked(report: dict) -> str:
     return (
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
         f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
+        + (f" Note: {report['note']}." if report.get("note") else "")
     )
 
 
@@ -44,7 +47,13 @@ def rare(report: dict, names: list[str]) -> list[str]:
     if not any(name.endswith(f"/{metrics.RAREST}") for name in names):
         return []
     ids = metrics.rarest(report)
-    called = ", ".join(report["classes"][c] for c in ids)
+    called = ", ".join(isolated(report["classes"][c]) for c in ids)
     rows = {split: sum(report["counts"][split][c] for c in ids) for split in ("train", "test")}
     each = f"{rows['train']:,} training and {counted(rows['test'], 'test row')}"
     return [f"Rarest class, which the scores are of: {called}, with {each}."]
+
+
+def isolated(name: str) -> str:
+    """A name, marked where it is written from right to left, so that numbers after it stay after it."""
+    leftwards = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
+    return f"\u2068{name}\u2069" if leftwards else name
