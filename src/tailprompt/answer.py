@@ -77,7 +77,10 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         ),
         Section("The data", [data_words.looked(report)]),
     ]
-    title, said = f"Which method to take on {report['title']}", words.headline(rows, score, report, of=len(first["methods"]))
+    title, said = (
+        f"Which method to take on {report['title']}",
+        words.headline(rows, score, report, of=len(first["methods"])),
+    )
     return html(title, said, sections), markdown(title, said, sections), results
 
 

@@ -62,7 +62,10 @@ def ran(scale: dict, files: list[str]) -> int:
     log = Path("results", scale["scale"], "logs/try.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     print(f"log: {log}", flush=True)
-    with open(log, "wb") as out, subprocess.Popen([*command, "--configfile", *files], stdout=out, stderr=out) as process:
+    with (
+        open(log, "wb") as out,
+        subprocess.Popen([*command, "--configfile", *files], stdout=out, stderr=out) as process,
+    ):
         try:
             for said in progress(process, scale):
                 print(said, flush=True)

@@ -145,7 +145,7 @@ def plain(cell) -> bool:
 
 
 def guessed(texts: pd.Series) -> tuple[str, str, str]:
-    """`zh` or `en`, by the scripts of the letters and the commonest words, why, and what speaks against it."""
+    """`zh` or `en`, by the scripts of the letters and the commonest words; why; what speaks against it."""
     some = " ".join(texts.sample(min(SAMPLE, len(texts)), random_state=0))
     han, latin = len(HAN.findall(some)), len(LATIN.findall(some))
     letters, words = max(1, sum(map(str.isalpha, some))), LATIN_WORD.findall(some.lower())

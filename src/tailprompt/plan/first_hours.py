@@ -51,7 +51,7 @@ def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point],
     seconds = {point: each / at_once for point, each in left.items()}
     where, guessed = "CPU" if cpu else "GPU", unmeasured(rest, done)
     if not done:
-        by = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
+        by = "no run is measured yet, so it may be a third of that or three times as much"
         return seconds, [], f"on the {where} by a rule of thumb ({by})"
     also = " and, for methods without one, a rule of thumb" if guessed else ""
     return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} took{also}"

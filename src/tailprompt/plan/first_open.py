@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tailprompt.errors import counted
 from tailprompt.plan import blocks, standing
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
@@ -44,7 +45,7 @@ def told(scale: dict, found: Mapping[Point, State], root: Path = Path(".")) -> l
     for method, own in by_method.items():
         if rest := [state for state in own if state.name != "done"]:
             first = next((state for state in rest if state.name == "failed"), rest[0])
-            of = f"{blocks.title(scale, method)} ({len(rest)} of {len(own)} runs)"
+            of = f"{blocks.title(scale, method)} ({len(rest)} of {counted(len(own), 'run')})"
             reasons.setdefault((first.name, first.about), []).append(of)
     said = [
         f"{SAID[name]}: {', '.join(methods)}{f': {about}' if about else ''}."

@@ -24,8 +24,9 @@ from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import ALL, CLASS, GROUPS, RAREST
 from tailprompt.tasks.registry import recorded
 
-# Test rows of all, and on average of a class that a score is of, below which nothing is decided. At that size 5 to 8 % of true
-# nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not ship.
+# Test rows of all, and on average of a class that a score is of, below which nothing is decided. At that
+# size 5 to 8 % of true nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not
+# ship; it was of scores of all classes.
 SMALLEST, EACH = 50, 8
 WORST = 10  # classes
 LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
@@ -142,7 +143,7 @@ def too_small(score: str, report: dict) -> bool:
 
 
 def tested(score: str, report: dict) -> list[int]:
-    """The test rows of each class that a score is of, as of the rarest alone; classes without any left out."""
+    """The test rows of each class that a score is of, as of the rarest alone, but for those with none."""
     counts, group = report["counts"]["test"], score.partition("/")[2]
     ids = range(len(counts)) if group == ALL else records.groups(report)[group]
     return [counts[c] for c in ids if counts[c]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailprompt.errors import counted
 from tailprompt.report import verdicts
-from tailprompt.report.figures.style import printable
+from tailprompt.report.figures.style import prints
 from tailprompt.report.page import evidence
 from tailprompt.report.page.data_words import isolated
 from tailprompt.report.page.evidence import LEAST, More, Row, Worst
@@ -188,11 +188,16 @@ def methods(rows: list[Row], names: list[str], metric: str, groups: list[str], *
         cells += [Cell(f"{row.trained:,.0f}"), Cell(number(row.seconds, 0)), Cell(f"{row.memory:,.0f}")]
         lines.append(cells)
     runs = f"mean ± SD of {len(rows[0].seeds)} seeds" if len(rows[0].seeds) > 1 else "one seed"
+    judged = (
+        " with its 95 % interval (Student's t over seeds, bootstrap over test rows); clearly worse is a p "
+        f"below 0.05 among {len(rows) - 1} comparisons (Holm)"
+        if any(not np.isnan(row.lead[3]) for row in rows)
+        else ""
+    )
     notes = [
         f"Points on test, {runs}. The leader is the best on dev; the others follow by their score on test. "
-        "Behind by: the leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test "
-        f"rows); clearly worse is a p below 0.05 among {len(rows) - 1} comparisons (Holm). Seconds and "
-        "memory are those of this machine, with what else ran on it."
+        f"Behind by: the leader's lead{judged}. Seconds and memory are those of this machine, with what else "
+        "ran on it."
     ]
     if searched:
         notes.append(f"One learning rate a method, not searched: a first round. {searched} searches it.")
@@ -258,7 +263,7 @@ def called(c: int, names: list[str]) -> str:
     if c >= len(names):
         return "no class"
     name = isolated(names[c])
-    return name if printable(names[c], c) == names[c] else f"{name} (class {c})"
+    return name if prints(names[c]) else f"{name} (class {c})"
 
 
 def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: int, last="r") -> Sheet:
