@@ -9,8 +9,7 @@ import numpy as np
 from tailprompt.errors import counted
 from tailprompt.report import verdicts
 from tailprompt.report.figures.style import prints
-from tailprompt.report.page import evidence
-from tailprompt.report.page.data_words import isolated
+from tailprompt.report.page import data_words, evidence
 from tailprompt.report.page.evidence import LEAST, More, Row, Worst
 from tailprompt.report.page.lengths import SHORT
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
@@ -68,7 +67,7 @@ def advice(rows: list[Row], score: str, report: dict) -> list[str]:
     if len(rows) == 1:
         return ["There is nothing to compare it with yet."]
     if evidence.too_small(score, report):
-        return [few_rows(score, report), *hardly(rows)]
+        return [data_words.few_rows(score, report), *hardly(rows)]
     near = [row for row in rows[1:] if not row.worse]
     if not near:
         return ["All other methods are clearly worse.", *hardly(rows)]
@@ -80,20 +79,6 @@ def advice(rows: list[Row], score: str, report: dict) -> list[str]:
             f"{time(rows[0].seconds)}."
         )
     return [words, *hardly(rows)]
-
-
-def few_rows(score: str, report: dict) -> str:
-    """How many test rows there are, of all and of the classes that the score is of, and how many it takes."""
-    counts, scored = report["counts"]["test"], evidence.tested(score, report)
-    classes, of = counted(len(scored), "class"), "a class"
-    if len(scored) < sum(n > 0 for n in counts):
-        classes = f"which {sum(scored):,} are of the {classes} that {metrics.title(score)} is of"
-        of = "a class that the score is of"
-    return (
-        f"The test set has {counted(sum(counts), 'row')}, of {classes}. A verdict takes {evidence.SMALLEST} "
-        f"rows at least, and on average {evidence.EACH} of {of}: label more, or give more of the data to "
-        "test (shares in the row of the data set)."
-    )
 
 
 def cost(row: Row) -> str:
@@ -262,7 +247,7 @@ def called(c: int, names: list[str]) -> str:
     """The name of a class, with its number where the pictures have no letters for it."""
     if c >= len(names):
         return "no class"
-    name = isolated(names[c])
+    name = data_words.isolated(names[c])
     return name if prints(names[c]) else f"{name} (class {c})"
 
 
