@@ -6,7 +6,9 @@ import pytest
 
 from tailprompt import answer
 from tailprompt.errors import BadInput
+from tailprompt.plan.blocks import points
 from tailprompt.plan.config import load
+from tailprompt.plan.status import State
 
 METHODS = ("cls-tanh", "prompt")
 METRICS = ["f1/all", "f1/head", "f1/tail"]
@@ -27,7 +29,15 @@ def scale(tmp_path, monkeypatch):
     found = {"first": first, "curve": curve}
     monkeypatch.setattr(answer, "block_of", lambda _scale, name: found[name])
     monkeypatch.setattr(answer, "elsewhere", lambda *_: ["Another backbone was not tried."])
-    return {"scale": "tiny"}
+    states = {point: State("done") for block in found.values() for point in points(block)}
+    monkeypatch.setattr(answer.first_open, "states", lambda *_: states)
+    return {"scale": "tiny", "methods": {name: {"title": name} for name in METHODS}, "states": states}
+
+
+def failing(scale, fails):
+    """The runs for which `fails` is true have failed, and left the files of former ones."""
+    states = scale["states"]
+    states |= {point: State("failed", "lr is too high") for point in states if fails(point)}
 
 
 def test_both_forms_are_written_and_name_the_leader_and_the_commands(scale):
@@ -43,6 +53,46 @@ def test_both_forms_are_written_and_name_the_leader_and_the_commands(scale):
     ):
         assert said in text and said in html
     assert html.count("<svg") == 4 and "电商 (class 2)" in html
+
+
+@pytest.mark.parametrize(
+    "fails, runs",
+    [
+        (lambda point: point.method == "prompt", "6 of 6"),
+        (lambda point: point.method == "prompt" and point.seed == 2, "2 of 6"),
+        (lambda point: point.method == "prompt" and "@" not in point.dataset, "3 of 6"),
+    ],
+    ids=["all", "a seed", "whole data"],
+)
+def test_a_method_that_failed_is_said_at_the_top_and_not_compared(scale, fails, runs):
+    failing(scale, fails)
+    text, _ = answer.write(scale)
+    top = text.partition("##")[0]
+    assert f"Failed: prompt ({runs} runs): lr is too high." in top and "is not compared" in top
+    assert "CLS-tuning (T) is the only method with all its runs" in top
+    assert "gains" in text
+
+
+def test_a_curve_whose_runs_failed_leaves_the_rest_of_the_page(scale):
+    failing(scale, lambda point: "@" in point.dataset)
+    text, _ = answer.write(scale)
+    assert "Failed: cls-tanh (3 of 6 runs), prompt (3 of 6 runs): lr is too high." in text
+    assert "What more data would give is unknown" in text and "Prompt-tuning wins" in text
+
+
+def test_a_round_of_which_nothing_ended_is_one_sentence(scale, tmp_path):
+    failing(scale, lambda _: True)
+    reason = (
+        "no run of tiny has ended. Failed: cls-tanh .6 of 6 runs., prompt .6 of 6 runs.: lr is too high.$"
+    )
+    with pytest.raises(BadInput, match=reason):
+        answer.write(scale)
+    scale["states"] |= dict.fromkeys(scale["states"], State("to do"))
+    log = tmp_path / "results/tiny/logs/prepare/made.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: made.csv is gone\n")
+    with pytest.raises(BadInput, match="has ended. A job failed: made.csv is gone .*made.log.[.]$"):
+        answer.write(scale)
 
 
 def test_a_scale_without_a_first_round_is_one_sentence():

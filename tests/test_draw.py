@@ -127,9 +127,17 @@ def test_more_lines_than_can_be_told_apart_are_refused(root, tmp_path):
         draw.draw(root, figure("score_by_frequency", methods=[{"name": "prompt"}] * 7), tmp_path / "x")
 
 
-def test_chinese_classes_go_by_their_id():
-    assert style.printable("\u5feb\u9012", 3) == "class 3"
-    assert style.printable("tea & co_1", 4) == "tea & co_1"
+@pytest.mark.parametrize("name", ["\u5feb\u9012", "\u0939\u093f", "\u0e44\u0e17\u0e22", "\U0001f389"])
+def test_classes_that_the_font_cannot_print_go_by_their_id(name):
+    assert style.printable(name, 3) == "class 3" and style.printable("tea & co_1", 4) == "tea & co_1"
+
+
+def test_what_is_between_dollars_is_no_formula():
+    figure = style.plt.figure()
+    text = figure.text(0, 0, style.printable("from $10 to $_$20", 0))
+    figure.canvas.draw()  # which a formula of this kind would end
+    assert text.get_text().count(r"\$") == 3
+    style.plt.close(figure)
 
 
 def test_bins_hold_about_as_many_classes_and_ties_stay_together():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import whole
-from tailprompt.plan import blocks, config
+from tailprompt.plan import blocks, config, first_open
 from tailprompt.plan.first_hours import elsewhere
 from tailprompt.plan.first_round import MODELS, PAPERS
 from tailprompt.report.page import data_words, evidence, pictures, words
@@ -28,17 +28,23 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         raise BadInput(
             f"scale {scale['scale']} makes no table `first` of {' or '.join(PAPERS)}, which the page is of"
         )
+    states = first_open.states(scale, root)
+    lacks = first_open.told(scale, states, root)
+    first, curve = (block and first_open.ended(scale, block, states, root) for block in (first, curve))
+    if first is None:
+        raise BadInput(" ".join([f"no run of {scale['scale']} has ended.", *lacks]))
     results, score = root / "results" / scale["scale"], first["winner"]
     names = list(dict.fromkeys([score, *first["metrics"]]))
     rows, runs, report = evidence.standing(results, first)
     metric, groups = evidence.groups(rows, score.partition("/")[0])
+    others, small = elsewhere(scale, runs, root), evidence.too_small(score, report)
     worst, images = evidence.worst(runs, rows[0].method, report), report["language"] == "image"
     folder, kept = evidence.predicting(runs, rows[0].method)
     searched = "" if "choose" in first else f"config/{MODELS[images]}.yaml"
     sections = [
         Section(
             "",
-            [words.cost(rows[0]), *words.advice(rows, report)],
+            [*lacks, words.cost(rows[0]), *words.advice(rows, score, report)],
             pictures.svg(pictures.ranking(rows, score)),
         ),
         Section(
@@ -58,7 +64,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             pictures.svg(pictures.confusion(worst, report["classes"])) if worst else "",
             words.classes(worst, report["classes"]) if worst else None,
         ),
-        Section("What more would give", *further(results, curve, rows, score, elsewhere(scale, runs, root))),
+        Section("What more would give", *further(results, curve, rows, score, others, small=small)),
         Section(
             "To predict new rows",
             [],
@@ -71,7 +77,10 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
         ),
         Section("The data", [data_words.looked(report)]),
     ]
-    title, said = f"Which method to take on {report['title']}", words.headline(rows, score, report)
+    title, said = (
+        f"Which method to take on {report['title']}",
+        words.headline(rows, score, report, of=len(first["methods"])),
+    )
     return html(title, said, sections), markdown(title, said, sections), results
 
 
@@ -85,15 +94,15 @@ def block_of(scale: dict, name: str) -> dict | None:
 
 
 def further(
-    results: Path, curve: dict | None, rows: list, score: str, others: list[str]
+    results: Path, curve: dict | None, rows: list, score: str, others: list[str], *, small: bool
 ) -> tuple[list[str], str]:
-    """The sentences on more data and other backbones, and the learning curve."""
+    """The sentences on more data and other backbones, and the learning curve. small: the test set."""
     if curve is None:
-        return ["No table `curve` is made, so nothing is known of more data.", *others], ""
+        return ["Nothing is known of more data: no table `curve` is made, or none of its runs.", *others], ""
     there = {method["name"] for method in curve["methods"]}
     row = next((row for row in rows if row.method in there), rows[0])  # the leader, if it is there
     data = evidence.more(results, curve, row.method, score)
-    said = words.growth(data, row, leads=row is rows[0])
+    said = words.growth(data, row, leads=row is rows[0], small=small)
     return [said, *others], pictures.svg(pictures.learning(data, rows, score))
 
 
@@ -110,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tailprompt answer", description=__doc__.split("\n")[0])
     parser.add_argument(*config.OPTION, required=True, **config.FILES)
     text, place = write(config.load(parser.parse_args().configfile))
-    print(f"{on_screen(text)}\n{place}")
+    print(f"{on_screen(text)}\npage: {place}")
 
 
 if __name__ == "__main__":

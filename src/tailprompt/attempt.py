@@ -6,7 +6,6 @@ The screen has what was taken, how far the round is, and the page; all that Snak
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,12 +15,11 @@ from tempfile import TemporaryDirectory
 from tailprompt import answer
 from tailprompt.data.looked import look
 from tailprompt.machine.cpus import CPUS
-from tailprompt.plan import first_hours, first_round
+from tailprompt.plan import first_hours, first_open, first_round
 from tailprompt.plan.config import load
 from tailprompt.plan.status import FAILED, status
 from tailprompt.report.page.write import on_screen
 
-STEPS = re.compile(r"^(\d+) of (\d+) steps", re.MULTILINE)
 PAUSE = 30.0  # seconds between two lines on the screen
 
 
@@ -37,10 +35,13 @@ def attempt(options: argparse.Namespace) -> None:
     print(first_round.settle(looked, Path(files[-1]), anew=options.anew, asked=asked))
     scale = load(files)
     print("\n".join(first_hours.told(scale)), flush=True)
-    if code := ran(scale, files):
-        raise SystemExit(code)
+    code = ran(scale, files)
     text, page = answer.write(scale)
-    print(f"\n{on_screen(text)}\n{page}")
+    print(f"\n{on_screen(text)}\npage: {page}", flush=True)
+    if code:
+        lacks = first_open.told(scale, first_open.states(scale))
+        print("\n".join(["", "Not all of the round has ended.", *lacks]), file=sys.stderr)
+        raise SystemExit(code)
 
 
 def only_looked(looked, files: list[str], *, asked: dict[str, str], anew: bool) -> list[str]:
@@ -57,33 +58,34 @@ def only_looked(looked, files: list[str], *, asked: dict[str, str], anew: bool) 
 
 def ran(scale: dict, files: list[str]) -> int:
     """Run the round, and say now and then how far it is; the exit status of Snakemake."""
-    command = [sys.executable, "-m", "snakemake", "--cores", str(CPUS), "--quiet", "rules", "--configfile"]
+    command = [sys.executable, "-m", "snakemake", "--cores", str(CPUS), "--quiet", "rules", "--keep-going"]
     log = Path("results", scale["scale"], "logs/try.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     print(f"log: {log}", flush=True)
-    with open(log, "wb") as out, subprocess.Popen([*command, *files], stdout=out, stderr=out) as process:
+    with (
+        open(log, "wb") as out,
+        subprocess.Popen([*command, "--configfile", *files], stdout=out, stderr=out) as process,
+    ):
         try:
-            for steps in progress(process, log):
-                print(f"{steps}; {first_hours.left(scale)}", flush=True)
+            for said in progress(process, scale):
+                print(said, flush=True)
         except KeyboardInterrupt:
             process.wait()  # it ends its jobs, which keep what they have
             raise
-    if process.returncode:
-        told, code = status(scale)
-        print(told if code == FAILED else log.read_text("utf-8", "replace")[-2000:], file=sys.stderr)
-        print(f"the round has not ended; {log} says more", file=sys.stderr)
+    if process.returncode and status(scale)[1] != FAILED:  # it did not begin
+        print(log.read_text("utf-8", "replace")[-2000:], file=sys.stderr)
+        raise SystemExit(process.returncode)
     return process.returncode
 
 
-def progress(process: subprocess.Popen, log: Path) -> Iterator[str]:
-    """How many steps are done, at most every PAUSE seconds, until the process ends."""
+def progress(process: subprocess.Popen, scale: dict) -> Iterator[str]:
+    """How many runs are done, at most every PAUSE seconds, until the process ends."""
     said = ""
     while True:
         try:
             process.wait(PAUSE)
             return
         except subprocess.TimeoutExpired:
-            found = STEPS.findall(log.read_text("utf-8", "replace"))
-        if found and (now := "{} of {} steps done".format(*found[-1])) != said:
-            said = now
-            yield said
+            if (now := first_hours.left(scale)) != said:
+                said = now
+                yield said

@@ -52,18 +52,24 @@ def test_a_person_overrules_the_guess(tmp_path):
 
 def test_chinese_with_latin_names_in_it_is_chinese(tmp_path):
     found = look(written(tmp_path / "a.csv", text=CHINESE, label=LABELS))
-    assert found.language == "zh" and any("Chinese characters" in line for line in found.said)
+    assert (
+        found.language == "zh"
+        and not found.doubt
+        and any("Chinese characters" in line for line in found.said)
+    )
 
 
 def test_another_script_is_said_to_be_unknown_to_the_backbones(tmp_path):
     found = look(written(tmp_path / "a.csv", text=["принтер горит"] * 20, label=LABELS))
     said = next(line for line in found.said if line.startswith("language: en"))
     assert "for want of a better one, as 100% of its letters are Cyrillic" in said and "trust tfidf" in said
+    assert found.doubt == "100% of its letters are Cyrillic"
 
 
 def test_texts_without_letters_are_of_no_language(tmp_path):
     found = look(written(tmp_path / "a.csv", text=["😡 1", "🎉 2", "🤷 3", "😍"] * 5, label=LABELS))
     assert any("for want of a better one, as it has no letters" in line for line in found.said)
+    assert found.doubt == "it has no letters"
 
 
 def test_a_column_of_splits_is_used(tmp_path):
@@ -155,6 +161,7 @@ def test_latin_letters_without_english_words_may_be_another_language(tmp_path):
     german = ["Der Drucker brennt schon wieder", "Wo bleibt meine Bestellung", "Ich will mein Geld"] * 6
     found = look(written(tmp_path / "a.csv", text=german, label=["x", "y", "y"] * 6))
     assert any("so it may be another" in line for line in found.said)
+    assert found.doubt == "only 0% of its words are the commonest English ones"
 
 
 def test_what_prepare_refuses_is_refused_before(tmp_path):

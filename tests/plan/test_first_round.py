@@ -15,6 +15,7 @@ from tailprompt.plan import first_budget, first_hours, first_round, forecast
 from tailprompt.plan.blocks import all_datasets, all_points
 from tailprompt.plan.config import load
 from tailprompt.plan.first_budget import lengths, longest, unspoken
+from tailprompt.plan.first_rows import row_of
 from tailprompt.plan.hours import START, by_rule, of_an_epoch
 from tailprompt.plan.rows import dataset_row
 from tailprompt.plan.settings import resolved
@@ -92,10 +93,33 @@ def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     assert whole["datasets"]["my-x"]["singletons"] == "train" and all_points(whole)
 
 
-def test_the_times_are_told_by_method(tmp_path):
+def test_the_times_of_methods_are_told_where_one_takes_a_minute(tmp_path, monkeypatch):
     first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
-    runs, methods = first_hours.told(load([tmp_path / "c.yaml"]))
-    assert "27 runs, about" in runs and "tfidf" in methods
+    whole = load([tmp_path / "c.yaml"])
+    for each, told in ((50.0, True), (1.0, False)):
+        took = lambda _c, points, *_, each=each, **__: dict.fromkeys(points, each)  # noqa: E731
+        monkeypatch.setattr(first_hours, "seconds_left", took)
+        runs, *methods = first_hours.told(whole)
+        assert "27 runs, " in runs and bool(methods) == told == ("tfidf" in "".join(methods))
+
+
+def test_how_far_a_round_is(tmp_path, monkeypatch):
+    first_round.settle(tickets(tmp_path), tmp_path / "c.yaml", anew=False)
+    whole = load([tmp_path / "c.yaml"])
+    monkeypatch.setattr(first_hours, "seconds_left", lambda _c, points, *_, **__: dict.fromkeys(points, 1.0))
+    for number, says in ((0, "0 of 27 runs done, less than"), (2, "2 of 27 runs"), (27, "all 27 runs are")):
+        ended = lambda _c, points, _, number=number: points[:number]  # noqa: E731
+        monkeypatch.setattr(first_hours, "finished_of", ended)
+        assert first_hours.left(whole).startswith(says)
+
+
+@pytest.mark.parametrize("doubt, note", [("100% of its letters are Hebrew", True), ("", False)])
+def test_a_doubt_about_the_language_is_noted_in_the_row(doubt, note):
+    splits = {"train": [90, 60], "dev": [9, 6], "test": [20, 9]}
+    columns = {"text": "t", "label": "l"}
+    looked = Looked(Path("x.csv"), "en", columns, 194, 2, 0, SAMPLE, (), splits, doubt=doubt)
+    row = yaml.safe_load(row_of(looked, 48, 0.1))
+    assert row.get("note") == (f"read as English, though {doubt}" if note else None)
 
 
 def record(steps, seconds):

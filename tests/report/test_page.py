@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tailprompt.errors import BadInput
+from tailprompt.report import verdicts
 from tailprompt.report.page import data_words, evidence, lengths, pictures, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 from tailprompt.report.tables.comparison import ranked
@@ -55,7 +56,7 @@ def test_methods_that_cannot_be_told_apart_have_no_winner(tmp_path):
     block = blocks.block("scores", ("prompt", "prompt-focal"), metrics=METRICS, winner="f1/all")
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     assert "no method wins clearly" in words.headline(rows, "f1/all", made_up_report())
-    assert rows[1].title in words.advice(rows, made_up_report())[0]
+    assert rows[1].title in words.advice(rows, "f1/all", made_up_report())[0]
 
 
 def test_one_seed_has_no_interval_and_says_so(tmp_path):
@@ -211,7 +212,7 @@ def test_wins_is_said_against_all_other_methods_at_once(other, says):
     rows = [row("a", f1=90.0), row("b", CLEAR), row("c", other, f1=60.0)]
     said = words.headline(rows, "f1/all", made_up_report())
     assert says in said and ("against c" in said or other is CLEAR)
-    open_ones = words.advice(rows, made_up_report())[0]
+    open_ones = words.advice(rows, "f1/all", made_up_report())[0]
     assert ("Not clearly worse: c" in open_ones) == (other is OPEN)
 
 
@@ -236,14 +237,14 @@ def test_a_class_that_others_are_taken_for_says_so():
 
 def test_p_is_corrected_for_the_number_of_methods():
     leads = {name: (-9.0, -20.0, -1.0, p) for name, p in (("a", 0.02), ("b", 0.03), ("c", 0.2))}
-    found = evidence.judged(leads, made_up_report())
+    found = evidence.judged(leads, "f1/all", made_up_report())
     assert [found[name][3] for name in "abc"] == pytest.approx([0.06, 0.06, 0.2])
-    alone = evidence.judged({"a": leads["a"]}, made_up_report())
+    alone = evidence.judged({"a": leads["a"]}, "f1/all", made_up_report())
     assert alone["a"][3] == pytest.approx(0.02)
 
 
 def test_intervals_end_where_the_score_ends():
-    (lead,) = evidence.judged({"a": (-62.0, -130.2, 104.8, 0.5)}, made_up_report()).values()
+    (lead,) = evidence.judged({"a": (-62.0, -130.2, 104.8, 0.5)}, "f1/all", made_up_report()).values()
     assert lead[1:3] == (-100.0, 100.0)
 
 
@@ -254,11 +255,67 @@ def test_intervals_end_where_the_score_ends():
 )
 def test_a_test_set_that_is_too_small_gives_no_verdict(test, small):
     report = made_up_report(test)
-    rows = [row("a", f1=90.0), row("b", evidence.judged({"b": CLEAR}, report)["b"])]
-    said, advice = words.headline(rows, "f1/all", report), words.advice(rows, report)
+    rows = [row("a", f1=90.0), row("b", evidence.judged({"b": CLEAR}, "f1/all", report)["b"])]
+    said, advice = words.headline(rows, "f1/all", report), words.advice(rows, "f1/all", report)
     assert ("too small for a verdict" in said) == small == (not rows[1].worse)
     assert ("The test set has" in advice[0]) == small and ("wins" in said) != small
     assert ("interval" in said) != small
+
+
+@pytest.mark.parametrize(
+    "score, test, small",
+    [
+        ("f1/rarest", (195, 5), True),
+        ("f1/rarest", (192, 8), False),
+        ("f1/all", (195, 5), False),
+        ("average_precision/rarest", (195, 5), True),
+        ("recall/class:rare", (195, 5), True),
+        ("recall/class:usual", (195, 5), False),
+        ("f1/few", (195, 5), True),
+        ("f1/many", (195, 5), False),
+        ("f1/medium", (195, 5), True),
+        ("f1/rarest", (39, 9), True),
+    ],
+)
+def test_a_score_of_one_class_takes_test_rows_of_that_class(score, test, small):
+    groups = {"many": [0], "medium": [], "few": [1]}
+    report = {"counts": {"train": [600, 20], "test": [*test]}, "groups": {"test": groups}}
+    report |= {"classes": ["usual", "rare"], "language": "en"}
+    rows = [row("a"), row("b", evidence.judged({"b": CLEAR}, score, report)["b"])]
+    rows = [replace(one, scores={score: 50.0}) for one in rows]
+    said, (advice, *_) = words.headline(rows, score, report), words.advice(rows, score, report)
+    assert ("too small for a verdict" in said) == small == (not rows[1].worse)
+    assert ("The test set has" in advice) == small
+    if score == "f1/rarest" and small and sum(test) == 200:
+        assert "200 rows, of which 5 are of the 1 class that F1 of the rarest class is of" in advice
+
+
+def test_no_gain_from_more_data_is_judged_on_a_test_set_that_is_too_small():
+    points = made_up.pd.DataFrame({"method": ["a", "a"], "rows": [5, 10], "value": [1.0, 2.0]})
+    effect = verdicts.score(np.full((3, 3), 2.0), np.full((3, 3), 1.0))
+    for small in (True, False):
+        said = words.growth(evidence.More(points, effect), row("a"), leads=True, small=small)
+        assert ("too small to tell" in said) == small == ("interval" not in said)
+
+
+def test_a_leader_does_not_win_against_methods_that_did_not_run():
+    rows = [row("a", f1=90.0), row("b", CLEAR), row("c", CLEAR)]
+    for asked, says in ((3, "wins against every other method:"), (4, "every other method that ran:")):
+        assert says in words.headline(rows, "f1/all", made_up_report(), of=asked)
+
+
+def test_numbers_stay_behind_names_that_are_written_from_right_to_left():
+    hebrew, found = "\u05db\u05dc\u05db\u05dc\u05d4", [evidence.Worst(0, 9, 9, 50.0, [(1, 0.5)])]
+    cells = words.classes(found, ["x", hebrew]).blocks[0].rows[0]
+    assert cells[-1].text == f"\u2068{hebrew}\u2069 50 %" and cells[0].text == "x"
+    report = {"counts": {"train": [9, 2], "test": [9, 2]}, "classes": ["x", hebrew]}
+    assert f"\u2068{hebrew}\u2069, with 2 training" in data_words.rare(report, ["f1/rarest"])[0]
+
+
+def test_the_note_of_a_data_set_stands_beside_its_language():
+    report = {"counts": {"train": [9, 2]}, "classes": ["x", "y"], "rows": {"train": 11, "dev": 1, "test": 1}}
+    report |= {"language": "en", "note": "read as English, though 100% of its letters are Hebrew"}
+    assert data_words.looked(report).endswith("Read as: en. Note: " + report["note"] + ".")
 
 
 @pytest.mark.parametrize("short", [{"steps": 4}, {"gained": 3.0}, {"gained": float("inf")}], ids=str)
@@ -267,7 +324,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert "wins" not in words.headline(rows, "f1/all", made_up_report()).replace(
         "no method wins clearly", ""
     )
-    assert any("not a verdict on them: b." in each for each in words.advice(rows, made_up_report()))
+    assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in words.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]

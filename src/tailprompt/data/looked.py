@@ -79,6 +79,7 @@ class Looked:
     said: tuple[str, ...]
     splits: dict[str, list[int]]
     names: tuple[str, ...] = ()  # of the classes of texts
+    doubt: str = ""  # why the texts may be of another language
 
 
 def look(path: Path, *, text: str | None = None, label: str | None = None) -> Looked:
@@ -110,7 +111,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     check_header(path, of_text, of_label, have)
     columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
     columns |= identified({name: cells for name, cells in left.items() if name not in columns.values()})
-    language, why = guessed(have[of_text])
+    language, why, doubt = guessed(have[of_text])
     loaded, classes = load({"name": str(path), "columns": columns, "singletons": "train"}, {"all": path})
     counts = loaded.groupby("label").size()
     return Looked(
@@ -134,6 +135,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         ),
         {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
         tuple(classes),
+        doubt,
     )
 
 
@@ -142,21 +144,22 @@ def plain(cell) -> bool:
     return cell is None or cell is pd.NA or isinstance(cell, (*PLAIN, np.generic))
 
 
-def guessed(texts: pd.Series) -> tuple[str, str]:
-    """`zh` or `en`, by the scripts of the letters and the commonest words, and why."""
+def guessed(texts: pd.Series) -> tuple[str, str, str]:
+    """`zh` or `en`, by the scripts of the letters and the commonest words; why; what speaks against it."""
     some = " ".join(texts.sample(min(SAMPLE, len(texts)), random_state=0))
     han, latin = len(HAN.findall(some)), len(LATIN.findall(some))
     letters, words = max(1, sum(map(str.isalpha, some))), LATIN_WORD.findall(some.lower())
     if han / letters > CHINESE:
-        return "zh", f"{han / letters:.0%} of its letters are Chinese characters"
+        return "zh", f"{han / letters:.0%} of its letters are Chinese characters", ""
     why = f"{latin / letters:.0%} of its letters are Latin"
     if latin / letters <= 0.5:
-        return "en", f"for want of a better one, as {scripts(some)}; {SMALL}"
+        doubt = scripts(some)
+        return "en", f"for want of a better one, as {doubt}; {SMALL}", doubt
     common = sum(word in FUNCTION for word in words) / max(1, len(words))
     if common >= ENGLISH:
-        return "en", f"{why}, and {common:.0%} of its words are the commonest English ones"
-    few = f"but only {common:.0%} of its words are the commonest English ones"
-    return "en", f"{why}, {few}, so it may be another; {SMALL}"
+        return "en", f"{why}, and {common:.0%} of its words are the commonest English ones", ""
+    doubt = f"only {common:.0%} of its words are the commonest English ones"
+    return "en", f"{why}, but {doubt}, so it may be another; {SMALL}", doubt
 
 
 def scripts(text: str) -> str:

@@ -24,18 +24,21 @@ def told(scale: dict, root: Path = Path(".")) -> list[str]:
     for point, each in seconds.items():
         by_method[point.method] = by_method.get(point.method, 0) + each
     each = ", ".join(f"{name} {minutes(spent)}" for name, spent in by_method.items())
+    long = max(by_method.values()) >= 60
     of = f" of {len(done) + len(seconds)}, the others are done," if done else ","
     return [
         f"{counted(len(seconds), 'run')}{of} {about(sum(seconds.values()))} {by}",
-        f"minutes by method: {each}",
+        *([f"minutes by method: {each}"] if long else []),
         *limited(scale),
     ]
 
 
 def left(scale: dict, root: Path = Path(".")) -> str:
-    """How long the rest takes, in a clause."""
-    seconds, _, by = estimated(scale, root)
-    return f"{about(sum(seconds.values()))} left {by}" if seconds else "all runs are done"
+    """How many runs are done, and how long the rest takes."""
+    seconds, done, _ = estimated(scale, root)
+    if not seconds:
+        return f"all {counted(len(done), 'run')} are done; tables and the page are next"
+    return f"{len(done)} of {len(done) + len(seconds)} runs done, {about(sum(seconds.values()))} left"
 
 
 def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point], str]:
@@ -48,7 +51,7 @@ def estimated(scale: dict, root: Path) -> tuple[dict[Point, float], list[Point],
     seconds = {point: each / at_once for point, each in left.items()}
     where, guessed = "CPU" if cpu else "GPU", unmeasured(rest, done)
     if not done:
-        by = "from the sizes of data and model; no speed is measured yet, so up to three times more or less"
+        by = "no run is measured yet, so it may be a third of that or three times as much"
         return seconds, [], f"on the {where} by a rule of thumb ({by})"
     also = " and, for methods without one, a rule of thumb" if guessed else ""
     return seconds, [*done], f"on the {where}, by what {counted(len(done), 'finished run')} took{also}"
@@ -89,5 +92,6 @@ def elsewhere(scale: dict, runs: pd.DataFrame, root: Path = Path(".")) -> list[s
     return [
         f"Another backbone was not tried. {other} (a download of {size:,} MB) would take about "
         f"{took * large / small / 60:.0f} minutes a run of {title} here, where one took {took:.0f} s. To "
-        f"try it, write backbones: {{{language}: {other}}} in the config."
+        f"try it, or one that knows these {'images' if language == 'image' else 'texts'} better, write "
+        f"backbones: {{{language}: {other}}}, or its name, in the config."
     ]

@@ -278,4 +278,5 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
         temporary.write_text(written(looked, str(file), shared, at_first(looked)), "utf-8")
         own = own_settings(looked, config.load([temporary]), Cost.of(looked, shared))
         temporary.write_text(written(looked, str(file), shared, own), "utf-8")
-    return f"config: {file} {'written anew' if there else 'written'}; edit it and run the same command again"
+    done = "written anew" if there else "written"
+    return f"config: {file} {done}; to change the round, edit it and run the same command again"

@@ -51,6 +51,7 @@ def row_of(looked: Looked, longest: int, cut: float) -> str:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
         lines += [f"max_length: {longest:<11} # tokens; {cut:.0%} of the texts are longer"]
+        lines += [f"note: {quoted(f'read as English, though {looked.doubt}')}"] if looked.doubt else []
     if looked.alone:
         lines.append(
             f"singletons: train         # {counted(looked.alone, 'class')} of one row; in training only"

@@ -67,7 +67,7 @@ def read(file: Path) -> pd.DataFrame:
 
 def sentence(claim) -> list[str]:
     """What a claim says, and its section, in lines; the id of one that the font cannot print."""
-    says = greek(claim.says) if style.printable(claim.says, 0) == claim.says else claim.id
+    says = greek(claim.says) if style.prints(claim.says) else claim.id
     section = claim.section.replace(" (", ", ").rstrip(")").replace(" ", BOUND)
     return textwrap.wrap(f"{says}{BOUND}({section})", LETTERS, break_on_hyphens=False)
 

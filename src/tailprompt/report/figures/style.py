@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 
 import matplotlib
 import pandas as pd
@@ -13,6 +14,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.font_manager import findfont, get_font  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
 from tailprompt.errors import BadInput  # noqa: E402
@@ -128,9 +130,20 @@ def legend(figure: Figure) -> None:
         made.remove()
 
 
+@cache
+def letters() -> frozenset[int]:
+    """The letters of the font, which has no Chinese, among others."""
+    return frozenset(get_font(findfont(SETTINGS["font.family"])).get_charmap())
+
+
+def prints(name: str) -> bool:
+    """Whether the font can print a name."""
+    return letters().issuperset(map(ord, name))
+
+
 def printable(name: str, place: int) -> str:
-    """The name of a class if the font can print it, otherwise its id, as the font has no Chinese."""
-    return name if all(ord(letter) < 0x2E80 for letter in name) else f"class {place}"
+    """The name of a class if the font can print it, otherwise its id. Dollars make no formula of it."""
+    return name.replace("$", r"\$") if prints(name) else f"class {place}"
 
 
 def title(text: str) -> str:

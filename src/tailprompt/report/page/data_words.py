@@ -1,8 +1,11 @@
-"""The sentences of the page on the data: their size, their groups of classes, the rarest class."""
+"""The sentences of the page on the data: size, groups of classes, the rarest class, too few test rows."""
 
 from __future__ import annotations
 
+import unicodedata
+
 from tailprompt.errors import counted
+from tailprompt.report.page import evidence
 from tailprompt.tasks import metrics
 
 
@@ -13,6 +16,7 @@ def looked(report: dict) -> str:
     return (
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
         f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
+        + (f" Note: {report['note']}." if report.get("note") else "")
     )
 
 
@@ -44,7 +48,27 @@ def rare(report: dict, names: list[str]) -> list[str]:
     if not any(name.endswith(f"/{metrics.RAREST}") for name in names):
         return []
     ids = metrics.rarest(report)
-    called = ", ".join(report["classes"][c] for c in ids)
+    called = ", ".join(isolated(report["classes"][c]) for c in ids)
     rows = {split: sum(report["counts"][split][c] for c in ids) for split in ("train", "test")}
     each = f"{rows['train']:,} training and {counted(rows['test'], 'test row')}"
     return [f"Rarest class, which the scores are of: {called}, with {each}."]
+
+
+def few_rows(score: str, report: dict) -> str:
+    """How many test rows there are, of all and of the classes that the score is of, and how many it takes."""
+    counts, scored = report["counts"]["test"], evidence.tested(score, report)
+    classes, of = counted(len(scored), "class"), "a class"
+    if len(scored) < sum(n > 0 for n in counts):
+        classes = f"which {sum(scored):,} are of the {classes} that {metrics.title(score)} is of"
+        of = "a class that the score is of"
+    return (
+        f"The test set has {counted(sum(counts), 'row')}, of {classes}. A verdict takes {evidence.SMALLEST} "
+        f"rows at least, and on average {evidence.EACH} of {of}: label more, or give more of the data to "
+        "test (shares in the row of the data set)."
+    )
+
+
+def isolated(name: str) -> str:
+    """A name, marked where it is written from right to left, so that numbers after it stay after it."""
+    leftwards = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
+    return f"\u2068{name}\u2069" if leftwards else name

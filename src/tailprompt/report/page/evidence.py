@@ -24,8 +24,9 @@ from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import ALL, CLASS, GROUPS, RAREST
 from tailprompt.tasks.registry import recorded
 
-# Test rows of all, and of a class on average, below which nothing is decided. At that size 5 to 8 % of true
-# nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not ship.
+# Test rows of all, and on average of a class that a score is of, below which nothing is decided. At that
+# size 5 to 8 % of true nulls of macro F1 are decided, and below it up to 30 %, by a simulation that does not
+# ship; it was of scores of all classes.
 SMALLEST, EACH = 50, 8
 WORST = 10  # classes
 LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
@@ -94,7 +95,7 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
     leader, test = order.index[0], 100 * part.loc["test", "mean"]
     others = sorted(order.index[1:], key=lambda method: -test[method])
     leads = gains(runs[runs.method.isin(order.index)], leader, [score], report)
-    leads = judged({method: leads.get((dataset, method, score), NONE) for method in others}, report)
+    leads = judged({method: leads.get((dataset, method, score), NONE) for method in others}, score, report)
     titles = {method["name"]: greek(method["title"]) for method in spec["methods"]}
     rows = []
     for method in [leader, *others]:
@@ -120,11 +121,11 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
     return rows, runs, report
 
 
-def judged(leads: dict[str, tuple], report: dict) -> dict[str, tuple]:
+def judged(leads: dict[str, tuple], score: str, report: dict) -> dict[str, tuple]:
     """Leads with intervals on the scale of points, and p by Holm over all; without p on too few test rows."""
     known_of = [method for method, lead in leads.items() if not np.isnan(lead[3])]
     ps = dict(zip(known_of, verdicts.holm([leads[method][3] for method in known_of]), strict=True))
-    if too_small(report):
+    if too_small(score, report):
         ps = {}
     return {method: (points, *on_scale(low, high), ps.get(method, np.nan))
             for method, (points, low, high, _) in leads.items()}  # fmt: skip
@@ -135,10 +136,17 @@ def on_scale(low: float, high: float) -> tuple[float, float]:
     return float(np.maximum(-100, low)), float(np.minimum(100, high))
 
 
-def too_small(report: dict) -> bool:
-    """Whether the test set has too few rows for a verdict."""
-    counts = report["counts"]["test"]
-    return sum(counts) < max(SMALLEST, EACH * sum(n > 0 for n in counts))
+def too_small(score: str, report: dict) -> bool:
+    """Whether the test set has too few rows, of all or of the classes that a score is of, for a verdict."""
+    scored = tested(score, report)
+    return sum(report["counts"]["test"]) < SMALLEST or not scored or sum(scored) < EACH * len(scored)
+
+
+def tested(score: str, report: dict) -> list[int]:
+    """The test rows of each class that a score is of, as of the rarest alone, but for those with none."""
+    counts, group = report["counts"]["test"], score.partition("/")[2]
+    ids = range(len(counts)) if group == ALL else records.groups(report)[group]
+    return [counts[c] for c in ids if counts[c]]
 
 
 def wins(rows: list[Row]) -> bool:

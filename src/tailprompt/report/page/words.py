@@ -8,8 +8,8 @@ import numpy as np
 
 from tailprompt.errors import counted
 from tailprompt.report import verdicts
-from tailprompt.report.figures.style import printable
-from tailprompt.report.page import evidence
+from tailprompt.report.figures.style import prints
+from tailprompt.report.page import data_words, evidence
 from tailprompt.report.page.evidence import LEAST, More, Row, Worst
 from tailprompt.report.page.lengths import SHORT
 from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
@@ -18,8 +18,8 @@ from tailprompt.tasks import metrics
 NAMED = 8  # classes without an F1 that are named
 
 
-def headline(rows: list[Row], score: str, report: dict) -> str:
-    """Who wins against every other method, or who leads and why nobody wins."""
+def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
+    """Who wins against every other method, or who leads and why nobody wins. of: methods that were asked."""
     first = rows[0]
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
     if len(rows) == 1:
@@ -28,9 +28,12 @@ def headline(rows: list[Row], score: str, report: dict) -> str:
     beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev"
     if evidence.wins(rows):
         every = " against every other method" if len(rows) > 2 else ""
-        return f"{first.title} wins{every}: {beside}."
+        ran = " that ran" if of > len(rows) else ""
+        return f"{first.title} wins{every}{ran}: {beside}."
     why = (
-        "the test set is too small for a verdict" if evidence.too_small(report) else "no method wins clearly"
+        "the test set is too small for a verdict"
+        if evidence.too_small(score, report)
+        else "no method wins clearly"
     )
     best = max(rows[1:], key=lambda row: row.scores[score])
     if best.scores[score] > first.scores[score]:
@@ -59,19 +62,12 @@ def unknown(seeds: int) -> str:
     return "no interval: one seed" if seeds < 2 else "no interval: the scores never vary"
 
 
-def advice(rows: list[Row], report: dict) -> list[str]:
+def advice(rows: list[Row], score: str, report: dict) -> list[str]:
     """What is as good as can be told and cheaper, what was hardly trained, or that nothing is left open."""
     if len(rows) == 1:
         return ["There is nothing to compare it with yet."]
-    if evidence.too_small(report):
-        counts = report["counts"]["test"]
-        there = counted(sum(n > 0 for n in counts), "class")
-        return [
-            f"The test set has {counted(sum(counts), 'row')} of {there}. A verdict "
-            f"takes {evidence.SMALLEST} rows at least, and {evidence.EACH} a class on average: label more, "
-            "or give more of the data to test (shares in the row of the data set).",
-            *hardly(rows),
-        ]
+    if evidence.too_small(score, report):
+        return [data_words.few_rows(score, report), *hardly(rows)]
     near = [row for row in rows[1:] if not row.worse]
     if not near:
         return ["All other methods are clearly worse.", *hardly(rows)]
@@ -177,11 +173,16 @@ def methods(rows: list[Row], names: list[str], metric: str, groups: list[str], *
         cells += [Cell(f"{row.trained:,.0f}"), Cell(number(row.seconds, 0)), Cell(f"{row.memory:,.0f}")]
         lines.append(cells)
     runs = f"mean ± SD of {len(rows[0].seeds)} seeds" if len(rows[0].seeds) > 1 else "one seed"
+    judged = (
+        " with its 95 % interval (Student's t over seeds, bootstrap over test rows); clearly worse is a p "
+        f"below 0.05 among {len(rows) - 1} comparisons (Holm)"
+        if any(not np.isnan(row.lead[3]) for row in rows)
+        else ""
+    )
     notes = [
         f"Points on test, {runs}. The leader is the best on dev; the others follow by their score on test. "
-        "Behind by: the leader's lead with its 95 % interval (Student's t over seeds, bootstrap over test "
-        f"rows); clearly worse is a p below 0.05 among {len(rows) - 1} comparisons (Holm). Seconds and "
-        "memory are those of this machine, with what else ran on it."
+        f"Behind by: the leader's lead{judged}. Seconds and memory are those of this machine, with what else "
+        "ran on it."
     ]
     if searched:
         notes.append(f"One learning rate a method, not searched: a first round. {searched} searches it.")
@@ -246,7 +247,8 @@ def called(c: int, names: list[str]) -> str:
     """The name of a class, with its number where the pictures have no letters for it."""
     if c >= len(names):
         return "no class"
-    return names[c] if printable(names[c], c) == names[c] else f"{names[c]} (class {c})"
+    name = data_words.isolated(names[c])
+    return name if prints(names[c]) else f"{name} (class {c})"
 
 
 def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: int, last="r") -> Sheet:
@@ -255,19 +257,26 @@ def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, word
     return Sheet(caption, "", [("", len(heads))], heads, align, [Block("", lines)], notes)
 
 
-def growth(data: More, row: Row, *, leads: bool) -> str:
-    """What more data gave a method, and what that says of still more. leads: whether it is the leader."""
+def growth(data: More, row: Row, *, leads: bool, small: bool = False) -> str:
+    """What more data gave a method, and what that says of still more.
+
+    leads: whether it is the leader. small: whether the test set has too few rows for a verdict.
+    """
     sizes = sorted(data.points[data.points.method == row.method].rows)
     if data.effect is None or len(sizes) < 2:
         return "What more data would give is unknown: no run on a part of the data is finished."
     low, high = evidence.on_scale(*verdicts.interval(data.effect))
     ends = f"95 % interval {number(low, signed=True)} to {number(high, signed=True)}"
     gain = f"{number(data.effect.value, signed=True)} points ({ends})"
-    if np.isnan(low):
+    if small:
+        gain = f"{number(data.effect.value, signed=True)} points"
+    elif np.isnan(low):
         gain = f"{number(data.effect.value, signed=True)} points ({unknown(data.effect.seeds)})"
     words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {row.title} gains {gain}."
     if not leads:
         words += " The leader takes longer and was not trained on half of the rows; it may gain more or less."
+    if small:
+        return f"{words} The test set is too small to tell whether more rows would help."
     if low > 0:
         return (
             f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
