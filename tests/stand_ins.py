@@ -166,16 +166,29 @@ about["weights_sha256"] = sha(folder / "weights.safetensors")
 (folder / "run.json").write_text(json.dumps(about))
 """,
     "tabulate": """
-for ending in ("tex", "md", "csv", "html"):
-    new(f'{options["--out"]}.{ending}')
-seal(*(Path(f'{options["--out"]}.{ending}') for ending in ("tex", "md", "csv", "html")))
+from tailprompt.report.options import taken
+
+made_of = taken(Path(options["--root"]), options["--spec"])
+files = [Path(f'{options["--out"]}.{ending}') for ending in ("tex", "md", "csv", "html")]
+for file in files:
+    new(file)
+seal(*files, also=made_of)
 """,
     "draw": """
-for ending in ("pdf", "png", "html"):
-    new(f'{options["--out"]}.{ending}')
+from tailprompt.report.options import taken
+
+made_of = taken(Path(options["--root"]), options["--spec"])
+files = [Path(f'{options["--out"]}.{ending}') for ending in ("pdf", "png", "html")]
+for file in files:
+    new(file)
+seal(*files, also=made_of)
 """,
     "overview": """
+from tailprompt.report.options import taken
+
+made_of = taken(Path(options["--root"]), options["--spec"])
 new(Path(options["--out"]))
+seal(Path(options["--out"]), also=made_of)
 """,
 }
 BACKBONE = Path("workflow/resources/backbones/bert-mini")

@@ -7,7 +7,9 @@ JSON is the figure's block as `plan.blocks.expand` returns it, with `paper` and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tailprompt.errors import named, stage
 from tailprompt.files import seal, whole
@@ -32,8 +34,8 @@ DOTS = 200  # per inch
 ON_SCREEN = 1.6  # the width of a figure in a window, in that on paper
 
 
-def draw(root: Path, spec: dict, out: Path) -> None:
-    """Write a figure as PDF and PNG, and as a page with the PNG."""
+def draw(root: Path, spec: dict, out: Path, made_of: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a figure as PDF and PNG, and as a page with the PNG. made_of: as in `tabulate`."""
     kind = named(FIGURES, spec["kind"], "kind of figure")
     with style.plt.rc_context(style.SETTINGS):
         figure = kind(root, spec)
@@ -46,7 +48,7 @@ def draw(root: Path, spec: dict, out: Path) -> None:
         style.plt.close(figure)
     with whole(out.with_name(f"{out.name}.html")) as temporary:
         temporary.write_text(page, "utf-8")
-    seal(*(out.with_name(f"{out.name}.{ending}") for ending in (*FORMATS, "html")))
+    seal(*(out.with_name(f"{out.name}.{ending}") for ending in (*FORMATS, "html")), also=made_of)
 
 
 def main() -> None:

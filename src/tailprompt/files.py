@@ -11,9 +11,10 @@ import os
 import platform
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tailprompt.errors import BadInput, known, why
@@ -218,12 +219,12 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def seal(*files: Path) -> None:
+def seal(*files: Path, also: Mapping[str, str] = MappingProxyType({})) -> None:
     """Write the digests of a job's files, which have one stem, in a hidden file beside them.
 
-    Those of other jobs' files of that stem stay there. `sha256sum -c` reads it too.
+    Those of other jobs' files of that stem stay there. also: digests of what is no file, by name.
     """
-    digests = sealed(files[0]) | {file.name: sha256(file) for file in files}
+    digests = sealed(files[0]) | {file.name: sha256(file) for file in files} | also
     with whole(seal_of(files[0])) as temporary:
         temporary.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), "utf-8")
 

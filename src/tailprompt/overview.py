@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tailprompt.errors import stage
 from tailprompt.files import json_option, seal, whole
+from tailprompt.report.options import taken
 from tailprompt.report.overview import overview
 
 
@@ -23,10 +24,11 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the page to write")
     chosen = parser.parse_args()
+    made_of = taken(chosen.root, chosen.spec)
     page = overview(chosen.root, json_option(chosen.spec, "--spec", "scale", "papers"))
     with whole(chosen.out) as temporary:
         temporary.write_text(page, "utf-8")
-    seal(chosen.out)
+    seal(chosen.out, also=made_of)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from tailprompt.files import read_json, seal, whole
 from tailprompt.plan import agreement
 from tailprompt.plan.places import BUNDLED, present, report_file
 from tailprompt.report.answers import answers
+from tailprompt.report.options import taken
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
 
@@ -99,12 +100,14 @@ def main() -> None:
     parser.add_argument(
         "--collect", type=Path, metavar="ROOT", help="folder of a scale, results/<scale>, whose runs to score"
     )
+    parser.add_argument("--asked", default="", metavar="FILE", help="what the scores of all runs are made of")
     chosen = parser.parse_args()
     if chosen.collect:
+        made_of = taken(chosen.collect, chosen.asked)
         table = collect(chosen.collect)
         with whole(chosen.collect / "scores.parquet") as temporary:
             table.to_parquet(temporary, index=False)
-        seal(chosen.collect / "scores.parquet")
+        seal(chosen.collect / "scores.parquet", also=made_of)
     elif chosen.run and chosen.data:
         score_run(chosen.run, chosen.data)
     else:

@@ -7,7 +7,9 @@ JSON is the table's block as `plan.blocks.expand` returns it, with `paper` and `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tailprompt.errors import named, stage
 from tailprompt.files import seal, whole
@@ -20,8 +22,8 @@ from tailprompt.report.tables.search import search
 from tailprompt.report.tables.statistics import statistics
 
 
-def tabulate(root: Path, spec: dict, out: Path) -> None:
-    """Write the four files of a table."""
+def tabulate(root: Path, spec: dict, out: Path, made_of: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write the four files of a table. made_of: what `report.options.taken` returns."""
     long, tex, md = named(KINDS, spec["kind"], "kind of table")(root, spec)
     written = {
         ".csv": long.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
@@ -32,7 +34,7 @@ def tabulate(root: Path, spec: dict, out: Path) -> None:
     for ending, text in written.items():
         with whole(out.with_name(out.name + ending)) as temporary:
             temporary.write_text(text, "utf-8")
-    seal(*(out.with_name(out.name + ending) for ending in written))
+    seal(*(out.with_name(out.name + ending) for ending in written), also=made_of)
 
 
 def main() -> None:

@@ -168,7 +168,7 @@ def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are
     standing.write(file, other, made_here, settled=False)
     content = json.loads(file.read_text())
     assert content.pop("replaces") == max(each.stat().st_mtime_ns for each in folder.iterdir())
-    assert content == other
+    assert content.pop("planned") == standing.PLANNED and content == other
     os.utime(file, ns=(1, 1))
     standing.write(file, other, made_here, settled=False)
     assert file.stat().st_mtime_ns > min(each.stat().st_mtime_ns for each in folder.iterdir())

@@ -1,6 +1,15 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 OVERVIEW = shown.overview(config, SHOWN, WHOLE)
+CLAIMED = {
+    kind: [f"results/{SCALE}/{one[kind]}" for one in OVERVIEW["claims"] if one[kind]]
+    for kind in ("table", "figure")
+}
+PAGE_OF = {
+    "runs": OVERVIEW["runs"],
+    "data": [],
+    "files": [*CLAIMED["table"], *CLAIMED["figure"], *sources("tailprompt.overview")],
+}
 
 
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
@@ -90,10 +99,10 @@ rule draw:
 # The first page of the report, which workflow/report/workflow.rst takes in.
 rule overview:
     input:
-        asked=lambda _: asked_once("overview", OVERVIEW, ["html"]),
+        asked=lambda _: asked_once("overview", OVERVIEW, ["html"], PAGE_OF),
         runs=lambda _: kept(predictions(points.Point.at(run)) for run in OVERVIEW["runs"]),
-        claims=[f"results/{SCALE}/{one['table']}" for one in OVERVIEW["claims"]],
-        figures=[f"results/{SCALE}/{one['figure']}" for one in OVERVIEW["claims"] if one["figure"]],
+        claims=CLAIMED["table"],
+        figures=CLAIMED["figure"],
         source=sources("tailprompt.overview"),
     output:
         report(

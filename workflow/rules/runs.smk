@@ -40,10 +40,17 @@ rule runs:
         damaged,
 
 
+SCORES_OF = {
+    "runs": sorted(point.path for point in POINTS),
+    "data": list(DATASETS),
+    "files": sources("tailprompt.score"),
+}
+
+
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        asked=lambda _: asked_once("scores", {"runs": sorted(point.path for point in POINTS)}, ["parquet"]),
+        asked=lambda _: asked_once("scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF),
         runs=all_predictions,
         data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
@@ -56,5 +63,5 @@ rule scores:
     params:
         note=f"results/{SCALE}/made/scores.json",
     shell:
-        'python -m tailprompt.score --collect "$(dirname {output:q})" > {log:q} 2>&1'
+        'python -m tailprompt.score --collect "$(dirname {output:q})" --asked {input.asked:q} > {log:q} 2>&1'
         " && note {input.asked:q} {params.note:q}"

@@ -162,16 +162,23 @@ def shown_asked(what, *endings, **of_kind):
     def file(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         every = (*endings, *of_kind.get(spec["kind"], ()))
-        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every)
+        of = shown.made_of(spec, stage=shown.STAGES[what])
+        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every, of)
 
     return file
 
 
 @refused_as(SystemExit)
-def asked_once(name, spec, endings):
-    """The file that says what is asked of files of one name, old if they are that and undamaged."""
-    wanted, files = made.read_back({"spec": spec}), [RESULTS / f"{name}.{ending}" for ending in endings]
-    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
+def asked_once(name, spec, endings, of):
+    """The file that says what is asked of files of one name, old if they are that, undamaged and made of what is here.
+
+    of: what they are made of (`plan.made_of`).
+    """
+    wanted = made.read_back({"spec": spec, "of": of})
+    files = [RESULTS / f"{name}.{ending}" for ending in endings]
+    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json") and is_made_of(
+        files[0], of, RESULTS
+    )
     asked = ask(name, wanted, files, settled=settled)
     return ancient(asked) if settled else asked
 

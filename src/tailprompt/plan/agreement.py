@@ -186,8 +186,12 @@ def read_asked(file: Path, root: Path = Path(".")) -> dict:
         )
     if words and wanted.get("verbalizer") != read_words(root / words):
         raise BadInput(f"{words} is no longer what {file} says; run snakemake again, which reads it anew")
-    wanted.pop("replaces", None)
-    return wanted
+    return without_times(wanted)
+
+
+def without_times(asked: dict) -> dict:
+    """What is asked, without the times of the outputs that it replaces and of the plan."""
+    return {key: value for key, value in asked.items() if key not in ("replaces", "planned")}
 
 
 def read_words(file: Path) -> list[list[str]]:
@@ -204,8 +208,7 @@ def check(folder: Path, record: dict) -> None:
     """
     file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
     if wanted := tolerant(file):
-        wanted.pop("replaces", None)
-        if wrong := differing(record, wanted):
+        if wrong := differing(record, without_times(wanted)):
             raise BadInput(
                 f"{folder} is not what {file} asks (it differs in {', '.join(wrong)}); run snakemake again, "
                 "which trains it anew"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.plan import made
-from tailprompt.plan.agreement import OUTPUTS, reported, tolerant
+from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
@@ -28,6 +28,7 @@ from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ
+PLANNED = time.time_ns()  # of this process
 UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
 
 
@@ -103,7 +104,7 @@ def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
     """
     noted = tolerant(root / note(config, "data", dataset)) or {}
     asked = wanted(config, "data", dataset, root)
-    return not asked.keys() <= noted.keys() or of_rows(without_time(noted)) == of_rows(asked)
+    return not asked.keys() <= noted.keys() or of_rows(without_times(noted)) == of_rows(asked)
 
 
 def of_rows(asked: dict) -> dict:
@@ -166,15 +167,16 @@ def ask(results: Path, name: str, wanted: dict, made: Iterable[Path], *, settled
 def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> None:
     """Write what is asked to `file`, newer than the outputs `made` unless they are settled.
 
-    `replaces` is the time of the outputs that will be replaced. It makes the content differ from that of any
-    earlier job. Otherwise Snakemake, which keeps a checksum of it, would conclude that nothing has changed.
+    `replaces` is the time of the outputs that will be replaced, and `planned` that of the plan. They make the
+    content differ from that of any earlier job, also where older outputs were put back. Otherwise Snakemake,
+    which keeps a checksum of it, would conclude that nothing has changed.
     """
     there = [] if settled else [output for output in made if output.is_file()]
     times = [output.stat().st_mtime_ns for output in there]
-    content = {**wanted, "replaces": max(times)} if times else wanted
+    content = {**wanted, "replaces": max(times), "planned": PLANNED} if times else wanted
     present = tolerant(file)
     if settled and present:
-        present = without_time(present)
+        present = without_times(present)
     if present != content:
         write_json(file, content)
     if times and file.stat().st_mtime_ns <= min(times):
@@ -193,11 +195,6 @@ def check_times(files: Iterable[Path], results: Path) -> None:
             f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
             f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
         )
-
-
-def without_time(asked: dict) -> dict:
-    """What is asked, without the time of the outputs that it replaces."""
-    return {key: value for key, value in asked.items() if key != "replaces"}
 
 
 KINDS = {

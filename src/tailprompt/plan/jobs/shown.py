@@ -12,6 +12,7 @@ from tailprompt.plan.home import found
 from tailprompt.plan.points import Point
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
+STAGES = {"tables": "tabulate", "figures": "draw"}
 
 
 def block(everything: dict, what: str, paper: str, name: str) -> dict:
@@ -52,6 +53,16 @@ def drawn_from(block: dict) -> str | list:
     if "table" in block:
         return f"results/{block['scale']}/tables/{block['paper']}/{block['table']}.csv"
     return reported(block) if block["kind"] == "accuracy_by_parameters" else []
+
+
+def made_of(block: dict, *, stage: str) -> dict[str, list[str]]:
+    """What a table or figure is made of, as `plan.made_of` has it."""
+    beside = drawn_from(block) if stage == "draw" else reported(block)
+    return {
+        "runs": predictions(block, file=lambda point: point.path),
+        "data": reports(block, file=str),
+        "files": [*([beside] if beside else []), *code(block, stage=stage)],
+    }
 
 
 def overview(config: dict, everything: dict, whole: dict) -> dict:
