@@ -104,7 +104,7 @@ def test_tables_that_wait_for_a_search_are_made_once_it_has_chosen(tmp_path, mon
     whole, given = load([SCALE]), []
     cells = {
         name: dict.fromkeys(
-            whole["papers"]["glee-fair"]["tables"]["search"]["methods"], {"lr": 1, "epochs": 1}
+            whole["papers"]["glee-fair"]["tables"]["search"]["methods"], {"lr": 3.0e-5, "epochs": 10}
         )
         for name in ("r52-rebuilt", "cmid", "debian-sections")
     }
