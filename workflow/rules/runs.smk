@@ -43,7 +43,11 @@ rule runs:
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        asked=lambda _: asked_once("scores", {"runs": sorted(point.path for point in POINTS)}, ["parquet"]),
+        asked=lambda _: asked_once(
+            "scores",
+            {"runs": sorted(point.path for point in POINTS if TRAINS or is_here(point))},
+            ["parquet"],
+        ),
         runs=all_predictions,
         data=[report_of(dataset) for dataset in DATASETS],
         source=sources("tailprompt.score"),
@@ -56,5 +60,5 @@ rule scores:
     params:
         note=f"results/{SCALE}/made/scores.json",
     shell:
-        'python -m tailprompt.score --collect "$(dirname {output:q})" > {log:q} 2>&1'
+        'python -m tailprompt.score --collect "$(dirname {output:q})" --spec {input.asked:q} > {log:q} 2>&1'
         " && note {input.asked:q} {params.note:q}"
