@@ -9,10 +9,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from tailprompt import annotate
+from tailprompt import annotate, prepare
 from tailprompt.errors import BadInput
 
 MINI = "workflow/resources/backbones/bert-mini"
+READ = {"language": "en", "loader": "pseudo_label", "annotator": "model"}
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,12 @@ def test_the_stage_writes_texts_with_their_probabilities(stars, tmp_path, monkey
     table = pd.read_parquet(tmp_path / "out.parquet")
     assert list(table) == ["split", "id", "text", "probabilities"] and len(table) == 80
     assert all(len(row) == 5 for row in table["probabilities"])
+    with open(tmp_path / "out.parquet", "ab") as damaged:
+        damaged.write(b"~")
+    told = ["prepare", "--dataset", json.dumps(row | {"path": str(tmp_path / "out.parquet"), **READ})]
+    monkeypatch.setattr("sys.argv", [*told, "--raw", "raw", "--out", str(tmp_path / "made.parquet")])
+    with pytest.raises(BadInput, match=r"out\.parquet is not what its job wrote \(SHA-256\); run snakemake"):
+        prepare.main()
     row = {"name": "p", "corpus": "text", "model": {"folder": "x"}}
     monkeypatch.setattr("sys.argv", [*command[:2], json.dumps(row), *command[3:]])
     with pytest.raises(BadInput, match="made from corpora.text, which this scale leaves open; name it"):

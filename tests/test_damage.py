@@ -1,22 +1,26 @@
 """Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
 
-Not protected are decoded images and the packed data of pre-training; run.json is where hard links are, as its
-digest is with what is kept of the run.
+Not protected are the packed data of pre-training; run.json is where hard links are, as its digest is with
+what is kept of the run.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import toy
+import toy_images
 
+from tailprompt import prepare
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
-from tailprompt.plan import agreement, standing
+from tailprompt.plan import agreement, digests, standing
 from tailprompt.plan.held import finished, keep
 from tailprompt.plan.points import Point
 from tailprompt.plan.status import why_stale
@@ -148,6 +152,57 @@ def test_a_damaged_report_of_former_versions_says_what_to_do(scale, harm):
     harm(root / "data/toy.json")
     with pytest.raises(BadInput, match=r"toy\.json is not JSON .*; delete it, and snakemake makes it anew$"):
         records.report(root, "toy")
+
+
+def decoded(root):
+    """What stage decode leaves in a project's folder, and made-up rows of it."""
+    results = root / "results/mine"
+    toy_images.prepare(results)
+    return [results / "images/toy.npy", results / "images/toy.parquet"]
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty])
+@pytest.mark.parametrize("which", [0, 1], ids=["pixels", "listing"])
+def test_damaged_images_are_refused_by_jobs_and_decoded_again(tmp_path, monkeypatch, harm, which):
+    files = decoded(tmp_path)
+    config = {"scale": "mine", "datasets": {"toy": toy_images.ROW}}
+    assert standing.stands(config, "images", "toy", tmp_path)
+    assert not standing.damaged(config, ["toy@shots=2"], [], tmp_path)
+    harm(files[which])
+    assert not standing.stands(config, "images", "toy", tmp_path)
+    assert standing.damaged(config, ["toy@shots=2"], [], tmp_path) == [files[which]]
+    out = tmp_path / "again.parquet"
+    told = ["prepare", "--dataset", json.dumps(toy_images.ROW), "--raw", "raw"]
+    told += ["--listing", str(files[1]), "--out", str(out)]
+    monkeypatch.setattr("sys.argv", told)
+    readers = [lambda: toy_images.run(tmp_path / "results/mine", "linear"), prepare.main]
+    with pytest.raises(
+        BadInput, match=rf"{files[which].name} is not what its job wrote \(SHA-256\); run snak"
+    ):
+        readers[which]()
+    assert not out.exists() and not (tmp_path / "results/mine/runs").exists()
+
+
+def test_a_large_array_of_images_is_read_once_for_all_plans_and_jobs(tmp_path, monkeypatch):
+    reads = []
+    monkeypatch.setattr(digests, "LARGE", 5000)
+    monkeypatch.setattr(digests, "QUIET", 0)
+    monkeypatch.setattr(digests, "sha256", lambda file: reads.append(file.name) or sha256(file))
+    monkeypatch.chdir(tmp_path)
+    pixels, _ = decoded(Path())
+    for _ in range(2):
+        assert standing.intact(pixels)
+        toy_images.run(Path("results/mine"), "linear")
+        digests.noted.cache_clear()  # as in another process
+    assert reads.count("toy.npy") == 1
+
+
+def test_pixels_of_former_versions_that_were_cut_say_what_to_do(tmp_path):
+    pixels, _ = decoded(tmp_path)
+    seal_of(pixels).unlink()
+    cut(pixels)
+    with pytest.raises(BadInput, match=r"mmap length .*\); delete it, and snakemake makes it anew$"):
+        toy_images.run(tmp_path / "results/mine", "linear")
 
 
 @pytest.mark.parametrize("harm", [flip, cut, empty, longer])

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 from tailprompt import score
 from tailprompt.data import table as data
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.report import records, trained
 from tailprompt.report.figures.features import vectors
 
@@ -107,6 +107,20 @@ def test_collecting_leaves_out_a_run_that_is_not_what_is_asked_and_says_so(tmp_p
     made_up.run(tmp_path, "prompt", 2, data={"sha256": "of the old"})
     assert set(score.collect(tmp_path).seed) == {1}
     assert re.search("left out: .*prompt/2 was trained on data", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_collecting_refuses_a_run_of_the_scale_that_is_damaged_or_not_what_is_asked(tmp_path, damaged):
+    made_up.data(tmp_path)
+    made_up.run(tmp_path, "prompt", 1)
+    run = made_up.run(tmp_path, "prompt", 2, **({} if damaged else {"data": {"sha256": "of the old"}}))
+    if damaged:
+        record = read_json(run / "run.json")
+        write_json(run / "run.json", record | {"files": {"predictions.parquet": "of the undamaged"}})
+    assert set(score.collect(tmp_path, {"glee/mini/made/prompt/1"}).seed) == {1}
+    says = r"predictions\.parquet is not what its run wrote" if damaged else "prompt/2 was trained on data"
+    with pytest.raises(BadInput, match=says):
+        score.collect(tmp_path, {"glee/mini/made/prompt/2"})
 
 
 @pytest.mark.parametrize("text, says", [("[]", "must be a JSON object"), ("{", "is not JSON")])

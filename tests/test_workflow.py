@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from contextlib import ExitStack
 
@@ -83,6 +84,15 @@ def test_one_flipped_byte_in_what_is_made_of_runs_makes_it_again_and_trains_noth
     file.write_bytes(content)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert {rule for rule, _ in wildcards(done.stdout)} - {"all", "runs", "tables", "figures"} == rules
+
+
+def test_the_table_of_scores_refuses_a_damaged_run(project, tmp_path):
+    copy = shutil.copytree(project, tmp_path / "copy")
+    with open(copy / "results/tiny/runs/glee/tiny/toy/prompt/775/predictions.parquet", "ab") as file:
+        file.write(b"~")
+    done = snakemake(copy, "scores", "--cores", "1", *TINY)
+    said = r"scores\.log: .*prompt/775/predictions\.parquet is not what its run wrote .*tailprompt retrain "
+    assert done.returncode == 1 and re.search(said, done.stdout), done.stdout
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):

@@ -89,6 +89,7 @@ def main() -> None:
     check_folder(asked.get("model"), Path(row["model"].get("folder", "")))
     with files.whole(options.out) as temporary:
         table.assign(probabilities=shares).to_parquet(temporary, index=False)
+    files.seal(options.out)
 
 
 if __name__ == "__main__":

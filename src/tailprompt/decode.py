@@ -28,7 +28,7 @@ from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.places import image_root
 from tailprompt.errors import BadInput, counted, named, stage
 from tailprompt.machine.cpus import threads
-from tailprompt.plan.digests import check_files
+from tailprompt.plan.digests import check_files, digest_of
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
@@ -71,6 +71,7 @@ def decode(
         }
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
         data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
+    files.seal(out, out.with_suffix(".parquet"), digest=digest_of)
     return about
 
 

@@ -11,7 +11,7 @@ import os
 import platform
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -219,12 +219,15 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def seal(*files: Path, also: Mapping[str, str] = MappingProxyType({})) -> None:
+def seal(
+    *files: Path, also: Mapping[str, str] = MappingProxyType({}), digest: Callable[[Path], str] = sha256
+) -> None:
     """Write the digests of a job's files, which have one stem, in a hidden file beside them.
 
-    Those of other jobs' files of that stem stay there. also: digests of what is no file, by name.
+    Those of other jobs' files of that stem stay there. also: digests of what is no file, by name. digest: of
+    large files `plan.digests.digest_of`, which need not read them again.
     """
-    digests = sealed(files[0]) | {file.name: sha256(file) for file in files} | also
+    digests = sealed(files[0]) | {file.name: digest(file) for file in files} | also
     with whole(seal_of(files[0])) as temporary:
         temporary.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), "utf-8")
 
@@ -236,16 +239,16 @@ def sealed(file: Path) -> dict[str, str]:
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
-def as_written(file: Path) -> bool:
+def as_written(file: Path, digest: Callable[[Path], str] = sha256) -> bool:
     """Whether a file is there with the digest that `seal` wrote; True without one."""
     digests = sealed(file)
-    return file.name not in digests or file.is_file() and digests[file.name] == sha256(file)
+    return file.name not in digests or file.is_file() and digests[file.name] == digest(file)
 
 
-def check_sealed(*files: Path) -> None:
+def check_sealed(*files: Path, digest: Callable[[Path], str] = sha256) -> None:
     """Raise BadInput, with what to do, if a file is not what a job wrote or a bundle brought."""
     for file in files:
-        if not as_written(file):
+        if not as_written(file, digest):
             raise BadInput(
                 f"{file} is not what its job wrote (SHA-256); run snakemake again, which makes it anew, or "
                 "delete it and unbundle again, if a bundle brought it"

@@ -53,6 +53,7 @@ def main() -> None:
     options = arguments()
     row = files.json_option(options.dataset, "--dataset", "name", "language")
     if options.listing:
+        files.check_sealed(options.listing)
         table, classes, origin = data.load_images(row, options.listing)
     elif options.parts:
         for part in options.parts:
@@ -61,6 +62,8 @@ def main() -> None:
     else:
         where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
         paths, digests = sources.found(row, **where)
+        if row.get("annotator") == "model":
+            files.check_sealed(*paths.values())
         words = Path(row["verbalizer"]) if row.get("verbalizer") else None
         learned = files.read_json(options.learned, "classes")["classes"] if options.learned else ()
         table, classes = data.load(row, paths, words=words, learned=learned)

@@ -3,21 +3,22 @@
     python -m tailprompt.score --run FOLDER --data DATA.json     writes FOLDER/scores.parquet
     python -m tailprompt.score --collect results/<scale>         writes results/<scale>/scores.parquet
 
-Both are for people: tables and figures compute the scores that they show themselves. Scores are never
-computed on part of a split: the predictions must have exactly the ids and labels of the prepared data.
+Both are for people: tables and figures compute the scores that they show themselves. A run that --spec lists
+is refused if it is damaged or not what is asked; any other such run is left out. Scores are never computed on
+part of a split: the predictions must have exactly the ids and labels of the prepared data.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import read_json, seal, whole
+from tailprompt.files import json_option, read_json, seal, whole
 from tailprompt.plan import agreement
 from tailprompt.plan.places import BUNDLED, present, report_file
 from tailprompt.report.answers import answers
@@ -54,10 +55,13 @@ def score_run(run: Path, data: Path) -> None:
         scores_of(run, data).to_parquet(temporary, index=False)
 
 
-def collect(root: Path) -> pd.DataFrame:
-    """The scores of the runs below `root`/runs, with each run's coordinates and selected step."""
+def collect(root: Path, needed: Collection[str] = ()) -> pd.DataFrame:
+    """The scores of the runs below `root`/runs, with each run's coordinates and selected step.
+
+    needed: paths of runs that are refused, and not left out, if they are damaged or not what is asked.
+    """
     parts = []
-    for folder, run in finished(root):
+    for folder, run in finished(root, needed):
         place = dict(zip(COORDINATES, folder.parts[-5:], strict=True))
         extra = {key: run.get(key) for key in ("trainable", "best_step")}
         extra["selection_split"] = run.get("selection_split", "dev")
@@ -74,8 +78,8 @@ def collect(root: Path) -> pd.DataFrame:
     return table[[*COORDINATES, "selection_split", "trainable", "best_step", *SCHEMA]]
 
 
-def finished(root: Path) -> Iterator[tuple[Path, dict]]:
-    """The folder and run.json of each run that is what is asked; the others are named on standard error."""
+def finished(root: Path, needed: Collection[str]) -> Iterator[tuple[Path, dict]]:
+    """The folder and run.json of each run that is sound; others are named on standard error, or refused."""
     files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
     for point in sorted({file.parts[-6:-1] for file in files}):
         folder = present(root.joinpath("runs", *point))
@@ -83,6 +87,8 @@ def finished(root: Path) -> Iterator[tuple[Path, dict]]:
         try:
             agreement.check(folder, run)
         except BadInput as error:
+            if "/".join(point) in needed:
+                raise
             print(f"left out: {error}", file=sys.stderr)
         else:
             yield folder, run
@@ -100,11 +106,17 @@ def main() -> None:
     parser.add_argument(
         "--collect", type=Path, metavar="ROOT", help="folder of a scale, results/<scale>, whose runs to score"
     )
-    parser.add_argument("--asked", default="", metavar="FILE", help="what the scores of all runs are made of")
+    parser.add_argument(
+        "--asked",
+        default="",
+        metavar="FILE",
+        help="with --collect: what snakemake asks, with the runs that must not be left out",
+    )
     chosen = parser.parse_args()
     if chosen.collect:
         made_of = taken(chosen.collect, chosen.asked)
-        table = collect(chosen.collect)
+        needed = json_option(chosen.asked, "--asked", "runs")["runs"] if chosen.asked else []
+        table = collect(chosen.collect, set(needed))
         with whole(chosen.collect / "scores.parquet") as temporary:
             table.to_parquet(temporary, index=False)
         seal(chosen.collect / "scores.parquet", also=made_of)

@@ -29,7 +29,7 @@ from tailprompt.components.run import Run
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, check_rows, class_words
 from tailprompt.errors import BadInput, known
-from tailprompt.files import keyed, read_json, sha256, write_json
+from tailprompt.files import check_sealed, keyed, read_json, sha256, write_json
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.inputs.label_words import scored, unread
@@ -41,7 +41,7 @@ from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
 from tailprompt.model.weights import file_of, learns_whole, load_trained, need_not_hold, tuned, write_weights
 from tailprompt.plan.agreement import CHECKED, read_asked
-from tailprompt.plan.digests import check_read
+from tailprompt.plan.digests import check_read, digest_of
 from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.places import begins_at
 from tailprompt.plan.points import Point, parse
@@ -81,6 +81,7 @@ def train(
     model, changed = begun_model(backbone, run, prepared, start, task, outputs)
     check_read(asked)
     pixels = root / "images" / f"{parse(point.dataset)[0]}.npy"
+    check_sealed(pixels, digest=digest_of)
     view = partial(
         examples_of,
         backbone=backbone,

@@ -41,7 +41,7 @@ rule runs:
 
 
 SCORES_OF = {
-    "runs": sorted(point.path for point in POINTS),
+    "runs": sorted(point.path for point in POINTS if TRAINS or is_here(point)),
     "data": list(DATASETS),
     "files": sources("tailprompt.score"),
 }

@@ -170,10 +170,7 @@ def image_examples(
     batches are planned. kernel: how views are scaled (`augment.KERNELS`). Raises BadInput for a file of
     another form and for settings that cannot be used.
     """
-    with reading(pixels):
-        file = np.lib.format.open_memmap(pixels, mode="r")
-        if file.dtype != np.uint8 or file.ndim != 4 or file.shape[3] != 3 or file.shape[1] != file.shape[2]:
-            raise BadInput(f"{pixels}: holds {file.dtype} {file.shape}, not uint8 (images, side, side, 3)")
+    file = mapped(pixels)
     rows = table["image"].to_numpy(np.int64)
     if len(rows) and not 0 <= rows.min() <= rows.max() < len(file):
         raise BadInput(
@@ -194,6 +191,19 @@ def image_examples(
         mixup=mixup if training else 0.0,
         tokens=tokens * (1 if training else views),
     )
+
+
+def mapped(pixels: Path) -> np.memmap:
+    """The array of a file, mapped into memory; raises BadInput, with what to do, for another form."""
+    try:
+        with reading(pixels):
+            file = np.lib.format.open_memmap(pixels, mode="r")
+            shape = file.shape
+            if file.dtype != np.uint8 or len(shape) != 4 or shape[2:] != (shape[1], 3):
+                raise BadInput(f"{pixels}: holds {file.dtype} {shape}, not uint8 (images, side, side, 3)")
+    except BadInput as error:
+        raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
+    return file
 
 
 def training_views(

@@ -11,7 +11,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
-from tailprompt.plan.points import Point
+from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
@@ -85,14 +85,18 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
 def intact(file: Path, root: Path = Path(".")) -> bool:
     """Whether a file is what its job wrote; a prepared table has its digest in the report beside it."""
     told = reported(file.with_suffix(".json")) if file.suffix == ".parquet" else {}
-    return as_written(file) and told.get("sha256") in (None, digest_of(file, root))
+    return as_written(file, partial(digest_of, root=root)) and told.get("sha256") in (
+        None,
+        digest_of(file, root),
+    )
 
 
 def damaged(
     config: dict, datasets: Iterable[str], backbones: Iterable[str], root: Path = Path(".")
 ) -> list[Path]:
     """The files of data sets and backbones that snakemake makes anew, as they are not what was written."""
-    named = {"data": datasets, "backbones": backbones}
+    first = {parse(dataset)[0] for dataset in datasets}  # one file for all cuts
+    named = {"images": first, "annotated": first, "data": datasets, "backbones": backbones}
     files = [file for kind in named for name in named[kind] for file in outputs(config, kind, name, root)]
     return [file for file in files if file.is_file() and not intact(file, root)]
 
