@@ -117,9 +117,9 @@ def plan(arguments: list[str]) -> None:
 
 
 def status(arguments: list[str]) -> None:
-    """Print where the runs of a scale stand: done, running, queued, failed or stale, each with its reason.
+    """Print where the runs, tables and figures of a scale stand, with the reason where a job failed.
 
-    Exit status: 0 if all runs are done, 1 if a job failed, 3 if runs are left.
+    Exit status: 0 if all is made, 1 if a job failed, 3 if something is left.
     """
     from tailprompt.plan.blocks import all_points
     from tailprompt.plan.config import load
@@ -127,7 +127,7 @@ def status(arguments: list[str]) -> None:
     from tailprompt.plan.status import DONE
     from tailprompt.plan.status import status as told
 
-    help = "print it again every so many seconds until all runs are done (default: 10)"
+    help = "print it again every so many seconds until all is made (default: 10)"
     watch = {"nargs": "?", "const": 10.0, "type": float, "metavar": "SECONDS", "help": help}
     options = options_of("status", arguments, ("--watch", watch))
     whole = load(options.configfile)

@@ -6,6 +6,8 @@ import re
 import shutil
 import stat
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,16 +17,18 @@ from test_forecast import finish
 from tailprompt import __main__
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, seal, sha256, write_json
-from tailprompt.plan import agreement, blocks, standing, starts
+from tailprompt.plan import agreement, asked, blocks, faults, made, standing, starts
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
 from tailprompt.plan.forecast import forecast
 from tailprompt.plan.held import claim, held, keep
+from tailprompt.plan.jobs import shown
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
+from tailprompt.plan.settings import settings
 from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
 
 DEMO = scale("demo")
@@ -36,6 +40,16 @@ def log_of(root, point):
     file = root / "results/demo/logs/train" / f"{point.path}.log"
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
+
+
+def alone(monkeypatch, root, point):
+    """The demo with one run, and no table or figure to make of it."""
+    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    monkeypatch.setattr(blocks, "shown", lambda _: {})
+    (root / "results/demo").mkdir(parents=True)
+    (root / "results/demo/overview.html").touch()
+    for name in ("config", "workflow"):
+        (root / name).symlink_to(Path(name).absolute())
 
 
 @pytest.fixture
@@ -59,15 +73,125 @@ def test_each_state_is_told_with_its_reason(stood):
         text, code = status(DEMO, root, queue)
     lines = text.splitlines()
     assert lines[0] == f"scale demo, 28 runs: 1 done, 1 running, 1 queued, 2 failed, 1 stale, {28 - 6} to do"
-    assert lines[1:3] == ["running:", lines[2]] and lines[2].startswith(
-        f"  {running.path}: process {os.getpid()}"
-    )
-    assert lines[2].endswith("at most 30 minutes left")
+    assert lines[2] == "running:" and lines[3].startswith(f"  {running.path}: process {os.getpid()}")
+    assert lines[3].endswith("at most 30 minutes left")
     assert f"  {POINTS[2].path}: job 17, pending" in lines
     assert f"  {POINTS[3].path}: the loss is nan; lower lr" in lines
     assert f"  {POINTS[4].path}: differs in backbone.family" in text
     assert f"  {POINTS[5].path}: it was ended without a word, as where memory ran out" in text
     assert code == FAILED
+
+
+def test_a_run_that_a_snakemake_has_started_is_failed_once_that_has_ended_without_a_word(
+    tmp_path, monkeypatch
+):
+    point, results = POINTS[0], tmp_path / "results/demo"
+    alone(monkeypatch, tmp_path, point)
+    (results / "runs" / point.path).mkdir(parents=True)
+    with claim(results):
+        log_of(tmp_path, point).touch()
+        text, code = status(DEMO, tmp_path, {})
+        assert "1 run: 1 starting\n" in text and code == OPEN
+        log_of(tmp_path, point).write_text("error: the loss is nan\n")
+        assert status(DEMO, tmp_path, {})[1] == FAILED
+    log_of(tmp_path, point).write_text("")
+    text, code = status(DEMO, tmp_path, {})
+    assert "1 run: 1 failed\n" in text and code == FAILED
+
+
+@pytest.mark.parametrize("mended", ["asked", "data", "snakemake", "other settings", None])
+@pytest.mark.parametrize("kind", ["run", "data"])
+def test_a_failure_counts_until_what_its_job_is_asked_or_reads_has_changed(
+    tmp_path, monkeypatch, mended, kind
+):
+    point, results = POINTS[0], tmp_path / "results/demo"
+    alone(monkeypatch, tmp_path, point)
+    (results / "runs" / point.path).mkdir(parents=True)
+    run, log, asks = kind == "run", log_of(tmp_path, point), results / f"asked/{point.path}.json"
+    read = results / f"data/{point.dataset}.parquet"
+    wanted = asked.asked(DEMO, point, settings(DEMO, point), made.weights(DEMO, point.backbone))
+    if not run:
+        log, asks = (
+            results / f"logs/prepare/{point.dataset}.log",
+            results / f"asked/data/{point.dataset}.json",
+        )
+        read = tmp_path / "words.csv"
+        wanted = standing.wanted(DEMO, "data", point.dataset)
+        monkeypatch.setattr(standing, "wanted", lambda *_: wanted)
+        monkeypatch.setattr("tailprompt.plan.faults.read_by", lambda *_: [read.name])
+    for file in (log, asks, read):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("error: the loss is nan\n")
+    write_json(
+        asks, {**wanted, "replaces": 1, **({next(iter(wanted)): {}} if mended == "other settings" else {})}
+    )
+    newer = {"asked": asks, "data": read}.get(mended)
+    for file, time in ((asks, 8), (read, 8), (log, 9), *([(newer, 10)] if newer else [])):
+        os.utime(file, (time, time))
+    with claim(results) if mended == "snakemake" else nullcontext():
+        assert status(DEMO, tmp_path, {})[1] == (OPEN if mended else FAILED)
+
+
+def test_every_rule_with_a_log_is_a_job_whose_failure_counts():
+    rules = "".join(file.read_text("utf-8") for file in Path("workflow/rules").glob("*.smk"))
+    named = set(re.findall(r"results/{(?:scale|SCALE)}/logs/(\w+)[/.]", rules)) - {"train"}
+    mini = merge(scale("mini"), {"datasets": {"cmid": {"annotator": "model"}}})
+    kinds = {job.partition("/")[0] for job in faults.planned(mini, blocks.shown(mini))}
+    assert named == {faults.LOGS.get(kind, kind) for kind in kinds}
+
+
+@pytest.fixture
+def tabled(tmp_path):
+    """A scale of one table and one figure that are made of finished runs, and its overview."""
+    config = DEMO | {"make": {"glee": {"tables": ["table2"], "figures": ["figure4"]}}}
+    for point in blocks.all_points(config):
+        finish(tmp_path, config, point)
+    files = shown.made(blocks.shown(config), "demo")
+    for file in (tmp_path / name for name in [*files, "results/demo/overview.html"]):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    return tmp_path, config
+
+
+def test_all_is_made_where_each_file_of_a_table_or_figure_is_there_as_it_is_asked(tabled):
+    root, config = tabled
+    text, code = status(config, root, {})
+    assert "\n2 of 2 tables and figures are made\n" in text and code == DONE
+    write_json(root / "results/demo/made/tables/glee/table2.json", {"spec": "another"})
+    text, code = status(config, root, {})
+    assert "\n1 of 2 tables and figures are made\n" in text and code == OPEN
+    (root / "results/demo/figures/glee/figure4.png").unlink()
+    text, code = status(config, root, {})
+    assert "\n0 of 2 tables and figures are made\n" in text and code == OPEN
+
+
+def test_a_lost_overview_is_still_to_make(tabled):
+    root, config = tabled
+    (root / "results/demo/overview.html").unlink()
+    text, code = status(config, root, {})
+    assert "\n2 of 2 tables and figures are made; overview.html is not\n" in text and code == OPEN
+
+
+def test_tables_of_a_run_that_is_finished_anew_are_to_make_while_snakemake_works(tabled):
+    root, config = tabled
+    with claim(root / "results/demo"):
+        assert status(config, root, {})[1] == DONE
+        point = blocks.all_points(config)[0]
+        os.utime(root / "results/demo/runs" / point.path / "predictions.parquet", times=(2**33, 2**33))
+        text, code = status(config, root, {})
+        assert " of 2 tables and figures are made" in text and "2 of 2" not in text and code == OPEN
+    assert status(config, root, {})[1] == DONE
+
+
+def test_without_training_tables_of_a_part_of_the_runs_are_made(tabled):
+    root, config = tabled
+    config, point = {**config, "train": False}, blocks.all_points(config)[0]
+    shutil.rmtree(root / "results/demo/runs" / point.path)
+    for dataset in blocks.all_datasets(config):
+        write_json(root / f"results/demo/data/{dataset}.json", {"rows": {"train": 9}})
+        (root / f"results/demo/data/{dataset}.parquet").touch()
+    text, code = status(config, root, {})
+    assert "\n2 of 2 tables and figures are made\n" in text and code == OPEN
 
 
 @pytest.mark.parametrize("name", agreement.OUTPUTS)
@@ -103,19 +227,22 @@ def test_a_running_runs_time_is_what_it_says_itself(stood, monkeypatch):
 
 
 def test_the_exit_status_says_whether_all_is_done_something_failed_or_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    alone(monkeypatch, tmp_path, POINTS[0])
     assert status(DEMO, tmp_path, {})[1] == OPEN
     finish(tmp_path, DEMO, POINTS[0])
     assert status(DEMO, tmp_path, {})[1] == DONE
     logs = tmp_path / "results/demo/logs"
     (logs / "prepare").mkdir(parents=True)
-    (logs / "prepare/cmid.log").write_text("error: cmid.csv: no column 'label'\n")
+    (logs / "prepare/dropped.log").write_text("error: of a data set that no table takes any more\n")
+    assert status(DEMO, tmp_path, {})[1] == DONE
+    log = logs / f"prepare/{POINTS[0].dataset}.log"
+    log.write_text("error: cmid.csv: no column 'label'\n")
     text, code = status(DEMO, tmp_path, {})
-    assert code == FAILED and f"  {logs}/prepare/cmid.log: cmid.csv: no column 'label'" in text
+    assert code == FAILED and f"  {log}: cmid.csv: no column 'label'" in text
 
 
 def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    alone(monkeypatch, tmp_path, POINTS[0])
     finish(tmp_path, DEMO, POINTS[0])
     log_of(tmp_path, POINTS[0]).write_text("toy: 9 of 9 steps (100%)\n")
     assert status(DEMO, tmp_path, {})[1] == DONE
@@ -125,7 +252,7 @@ def test_a_run_whose_folder_was_deleted_is_to_do_whatever_its_old_log_says(tmp_p
 
 
 def test_what_keeps_snakemake_from_starting_is_said_under_the_states(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "all_points", lambda _: POINTS[:1])
+    alone(monkeypatch, tmp_path, POINTS[0])
     finish(tmp_path, DEMO, POINTS[0])
     name = parse(POINTS[0].dataset)[0]
     text = status(merge(DEMO, {"datasets": {name: {"lexicon": "gone.csv"}}}), tmp_path, {})[0]
@@ -145,7 +272,7 @@ def test_damaged_data_and_backbones_are_named_and_made_anew_under_runs_that_are_
     tmp_path, monkeypatch, damaged
 ):
     point, results = POINTS[0], tmp_path / "results/demo"
-    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    alone(monkeypatch, tmp_path, point)
     names = f"data/{point.dataset}.parquet", f"data/{point.dataset}.json", f"backbones/{point.backbone}.json"
     table, report, row = files = [results / name for name in names]
     for file in (table, row):
@@ -353,7 +480,7 @@ def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp
 
 def test_a_run_whose_data_will_have_other_rows_is_stale_in_plan_status_and_explain(tmp_path, monkeypatch):
     point = POINTS[0]
-    monkeypatch.setattr(blocks, "all_points", lambda _: [point])
+    alone(monkeypatch, tmp_path, point)
     finish(tmp_path, DEMO, point)
     prepared = standing.wanted(DEMO, "data", point.dataset)
     monkeypatch.setattr(standing, "wanted", lambda *_: prepared)

@@ -23,15 +23,7 @@ from tailprompt.plan.settings import resolved
 
 GPU = 5e13  # floating-point operations a second that a run gets from a GPU
 THREAD = 5e10  # the same from a CPU thread: the demo's 24 runs had 4e10 to 1e11, by processor time
-RULE = (
-    "6 x parameters x training rows x tokens x epochs (2 instead of 6 where the body is frozen, and one "
-    "epoch where it makes the same of a row in each), at 50 TFLOP/s on a GPU or 0.05 on a CPU thread, and "
-    "5 s a run for its start and its evaluations; wrong by a factor of three either way at times, as early "
-    "stopping shortens a run and processes that share cores lengthen it; tokens are the patches of an image, "
-    "half of max_length or, of a file of yours, a quarter of a line's bytes; rows of data not prepared yet "
-    "are what a row or its cut states, else those of its file or the files of its folder, else 10,000; "
-    "the decoding of images is not in it"
-)
+RULE = "6 x parameters x training tokens, wrong by a factor of three at times; see docs/running.md"
 START = 5  # seconds
 ROWS = 10_000  # training rows of a data set of unknown size
 DIGITS = 1797  # images of scikit-learn's digits

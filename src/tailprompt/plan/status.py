@@ -1,4 +1,7 @@
-"""Where the runs of a scale stand: done, running, queued, failed and why, stale and why, or to do."""
+"""Where the runs of a scale stand: done, running, queued, failed and why, stale and why, or to do.
+
+And how many of its tables and figures are made.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, standing
+from tailprompt.plan import agreement, asked, blocks, faults, standing, unmade
 from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
@@ -27,7 +30,7 @@ NEVER = {  # SLURM's reasons for which a job waits for ever
     "PartitionConfig": "no node of its partition has the CPUs, memory or GPUs that it asks for",
     "PartitionTimeLimit": "its partition ends jobs before the time that it asks for",
 }
-STATES = ("done", "running", "queued", "failed", "stale", "to do")
+STATES = ("done", "running", "starting", "queued", "failed", "stale", "to do")
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,15 @@ class State:
 
 def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
     """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
-    points = blocks.all_points(config)
+    points, whole = blocks.all_points(config), blocks.shown(config)
     here = standing.present(config, root)
     jobs = queued(root) if queue is None else queue
     states = {point: state_of(config, point, here, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
-    others = faults_of_other_jobs(root / "results" / config["scale"] / "logs")
-    lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}"]
+    others = faults.of_other_jobs(config, whole, root)
+    tables, all_made = unmade.told(config, whole, lambda point: states[point].name == "done", root)
+    lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}", tables]
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
@@ -68,14 +72,14 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += time_left(config, states, root)
     if found["failed"] or others:
         return "\n".join(lines), FAILED
-    return "\n".join(lines), DONE if found["done"] == len(points) and not damaged else OPEN
+    return "\n".join(lines), DONE if found["done"] == len(points) and all_made and not damaged else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
     """Where a run stands. jobs: of the queue."""
     results = root / "results" / config["scale"]
     folder, log = run_folder(results, point), results / "logs/train" / f"{point.path}.log"
-    if who := holder(results / "runs" / point.path):
+    if (who := holder(results / "runs" / point.path)) is not None:
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:
         seconds = finished(config, point, here, root)
@@ -88,14 +92,17 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("done", seconds=seconds)
     if job := jobs.get(comment(config["scale"], point)):
         return State("queued", job)
-    ended = (
-        folder.is_dir() and not (folder / "run.json").is_file()
-    )  # without a folder the log is of a former run
-    if log.is_file() and (reason(log) or ended):
-        return State("failed", why_failed(log))
-    if (folder / "run.json").is_file():
-        wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
-        return State("stale", why_stale(folder, wanted, standing.waits_for_rows(config, point, here)))
+
+    def wanted() -> dict:
+        return asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
+
+    whole = (folder / "run.json").is_file()
+    ended = folder.is_dir() and not whole  # without a folder the log is of a former run
+    if log.is_file() and (reason(log) or ended) and faults.of_a_run(config, point, log, wanted, root):
+        says_nothing = faults.at_work(results) and not end_of(log)
+        return State("starting") if says_nothing else State("failed", why_failed(log))
+    if whole:
+        return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here)))
     return State("to do")
 
 
@@ -146,17 +153,6 @@ def comment(scale: str, point: Point) -> str:
 def of_another_rule(about: str, scale: str) -> bool:
     """Whether a comment is that of a job of this scale that trains no run."""
     return f"_wildcards_{scale}_" in about and not about.startswith("rule_train_")
-
-
-def faults_of_other_jobs(logs: Path) -> list[tuple[str, str]]:
-    """(reason, log) of the jobs whose log ends in one, but for training."""
-    files = [file for folder in sorted(logs.glob("*")) if folder.name != "train" for file in files_of(folder)]
-    return [(said, str(file)) for file in files if (said := reason(file))]
-
-
-def files_of(place: Path) -> list[Path]:
-    """The logs in a folder, or the log itself."""
-    return sorted(place.rglob("*.log")) if place.is_dir() else [place]
 
 
 def of(states: dict[Point, State], name: str, *, together: bool = True) -> list[str]:

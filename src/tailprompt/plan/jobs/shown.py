@@ -13,6 +13,7 @@ from tailprompt.plan.points import Point
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
 STAGES = {"tables": "tabulate", "figures": "draw"}
+ENDINGS = {"tables": ("tex", "md", "csv", "html"), "figures": ("pdf", "png", "html")}
 
 
 def block(everything: dict, what: str, paper: str, name: str) -> dict:
@@ -111,3 +112,8 @@ def targets(everything: dict, scale: str, what: str, *suffixes: str) -> list[str
         if kind == what
         for suffix in (*suffixes, *(["yaml"] if block["kind"] == "search" else []))
     ]
+
+
+def made(everything: dict, scale: str) -> list[str]:
+    """The files of all tables and figures."""
+    return [file for what in ENDINGS for file in targets(everything, scale, what, *ENDINGS[what])]
