@@ -148,7 +148,7 @@ def test_a_bundled_run_stands_without_its_start_but_not_on_another(tmp_path):
     (tmp_path / "from_bundles").mkdir()
     (tmp_path / "runs").rename(tmp_path / "from_bundles/runs")
     assert agreement.stands(wanted, where, tmp_path)
-    assert agreement.came_alone(tmp_path, where, Point.at("p/b/d/first/1"))
+    assert agreement.came_alone(tmp_path / "from_bundles/runs" / where.path)
     asked_otherwise = WANTED | {"start": {"run": "p/b/d/first/1", "asked": "another"}}
     assert not agreement.stands(asked_otherwise, where, tmp_path)
     for there, stands in (("then", True), ("now", False)):

@@ -22,7 +22,7 @@ from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.starts import start_of
+from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.
