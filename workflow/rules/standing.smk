@@ -245,8 +245,10 @@ def forget_forced(jobs):
 def is_forced(point):
     """Whether a run is trained though it may stand: training is forced, or a file of the run or of a start of it."""
     dag = workflow.dag_settings
-    named = {*runs.named(config, dag.forcerun)}
-    return dag.forceall or "train" in dag.forcerun or not named.isdisjoint([point, *starts_of(config, point)])
+    if dag.forceall or "train" in dag.forcerun:
+        return True
+    named = runs.named(config, dag.forcerun)
+    return bool(named) and not {point, *starts_of(config, point)}.isdisjoint(named)
 
 
 @cache

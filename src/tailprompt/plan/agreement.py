@@ -132,7 +132,7 @@ def same_start(record: dict, folder: Path, wanted: dict) -> bool:
 
 
 def came_alone(folder: Path) -> bool:
-    """Whether a bundle brought the run in `folder` without its start, which is not here as it is asked either."""
+    """Whether a bundle brought the run in `folder` without its start, which is not here as asked either."""
     start = (tolerant(folder / "run.json") or {}).get("start") or {}
     return brought(folder) and "run" in start and not start_is_here(start, folder)
 

@@ -7,6 +7,7 @@ what it lacks; a block without any run is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 
 from tailprompt.plan import agreement, asked
@@ -15,8 +16,6 @@ from tailprompt.plan.places import folders_of
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import start_of
-
-FORMS = {"tables": "{}.md", "figures": "{}.png"}  # the file that people look at
 
 
 def run_is_here(
@@ -70,14 +69,14 @@ def on(block: dict, datasets: set[str]) -> dict:
 
 
 def said(everything: dict, narrow: dict, results: Path) -> str:
-    """What the screen shows of tables and figures that are left out or lack something."""
+    """What the screen shows of tables and figures that are left out or lack something.
+
+    results: of the scale, where what was made of other runs may be taken for what is asked.
+    """
     left = [each for each in everything if each not in narrow]
     out = [f"{name} of {paper}" for _, paper, name in left]
-    former = [
-        file
-        for what, paper, name in left
-        if (file := results / what / paper / FORMS[what].format(name)).is_file()
-    ]
+    places = [results / what / paper / name for what, paper, name in left]
+    stale = [f"{place}.*" for place in places if any(place.parent.glob(f"{escape(place.name)}.*"))]
     part = [
         f"{name} of {paper} ({len(points(block)) - len(block.get('lacks', []))} of {len(points(whole))})"
         for (what, paper, name), whole in everything.items()
@@ -86,6 +85,5 @@ def said(everything: dict, narrow: dict, results: Path) -> str:
     lines = [f"train: false, so {len(narrow)} of {len(everything)} tables and figures are made"]
     lines += [f"  of a part of their runs: {', '.join(part)}"] if part else []
     lines += [f"  not, as none of their runs is here: {', '.join(out)}"] if out else []
-    there = ", ".join(map(str, former))
-    lines += [f"  stale, of other or former runs, and not to be taken: {there}"] if former else []
+    lines += [f"  there still, of other or former runs, and stale: {', '.join(stale)}"] if stale else []
     return "\n".join(lines)
