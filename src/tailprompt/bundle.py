@@ -17,7 +17,8 @@ from pathlib import Path
 from tailprompt import __version__
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.files import whole
-from tailprompt.plan.agreement import complete, taken
+from tailprompt.plan.agreement import complete
+from tailprompt.plan.either import taken
 from tailprompt.plan.places import BUNDLED
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, as_json, dataset_files, is_name, run_files
 

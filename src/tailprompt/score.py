@@ -18,7 +18,7 @@ import pandas as pd
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import read_json, seal, whole
-from tailprompt.plan import agreement
+from tailprompt.plan import agreement, either
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.report.answers import answers
 from tailprompt.tasks.registry import recorded
@@ -77,7 +77,7 @@ def finished(root: Path) -> Iterator[tuple[Path, dict]]:
     """The folder and run.json of each run that is what is asked; the others are named on standard error."""
     files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
     for point in sorted({file.parts[-6:-1] for file in files}):
-        folder = agreement.taken(root.joinpath("runs", *point))
+        folder = either.taken(root.joinpath("runs", *point))
         run = read_json(folder / "run.json")
         try:
             agreement.check(folder, run)

@@ -14,7 +14,19 @@ from tailprompt.errors import BadInput, known, refused_as
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.machine.gpus import share, unshare, visible
-from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
+from tailprompt.plan import (
+    agreement,
+    asked,
+    blocks,
+    either,
+    held,
+    made,
+    points,
+    present,
+    revisions,
+    rows,
+    standing,
+)
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources

@@ -65,7 +65,7 @@ def run_asked(point):
     wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
     here, folder = made_here(point), None
     if rows_stand(point.dataset) and agreement.stands(wanted, point, RESULTS):
-        found = agreement.run_folder(RESULTS, point, lambda: wanted)
+        found = either.run_folder(RESULTS, point, lambda: wanted)
         folder = found if start_stands(point, found) else None
     return ask(point.path, wanted, standing.of_run(here), settled=folder == here), folder
 
@@ -78,7 +78,7 @@ def made_here(point):
 def start_stands(point, folder):
     """Whether a run has no start, or one that is what is asked; or came in a bundle, in which its start did not."""
     first = start_of(config, point)
-    return not first or agreement.came_alone(folder) or stands(first)
+    return not first or either.came_alone(folder) or stands(first)
 
 
 def stands(point):
@@ -226,7 +226,7 @@ def idle(point):
     """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
     others = [] if point in TAKEN else followers().get(point, [])
     return bool(others) and all(
-        (folder := run_asked(each)[1]) and agreement.came_alone(folder) for each in others
+        (folder := run_asked(each)[1]) and either.came_alone(folder) for each in others
     )
 
 

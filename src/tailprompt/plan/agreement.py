@@ -9,7 +9,6 @@ import csv
 import hashlib
 import json
 import shlex
-from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from glob import escape
@@ -17,16 +16,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
-from tailprompt.plan.places import (
-    BUNDLED,
-    brought,
-    copy_of_report,
-    folders_of,
-    in_bundles,
-    present,
-    report_file,
-    results_of,
-)
+from tailprompt.plan.places import BUNDLED, brought, copy_of_report, folders_of, report_file, results_of
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
@@ -35,25 +25,6 @@ FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run
 DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
 ASKED = ("settings", "extras", "backbone", "weights", "verbalizer", "start")  # of a run, by its run.json too
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
-
-
-def run_folder(results: Path, point: Point, wanted: Callable[[], dict | None] | None = None) -> Path:
-    """The folder of a run in the results of a scale, as `taken` finds it."""
-    return taken(results / "runs" / point.path, wanted)
-
-
-def taken(here: Path, wanted: Callable[[], dict | None] | None = None) -> Path:
-    """The folder of a run: of that made in `here` and that of a bundle the one which stands.
-
-    The one made here if both do, or neither. wanted: returns what the run is asked; None for what its file
-    in `asked` says.
-    """
-    folders = (here, in_bundles(here))
-    if not all((folder / "run.json").is_file() for folder in folders):
-        return present(here)
-    asked = wanted() if wanted else asked_of(here)
-    standing = [folder for folder in folders if asked and stands_in(folder, asked)]
-    return (standing or folders)[0]
 
 
 def stands(wanted: dict, point: Point, results: Path) -> bool:
@@ -129,12 +100,6 @@ def same_start(record: dict, folder: Path, wanted: dict) -> bool:
     digests = [about.get("weights_sha256") for about in records_of(start, folder)]
     began = record.get("start_sha256")
     return began is not None and began in digests or brought(folder) and not start_is_here(start, folder)
-
-
-def came_alone(folder: Path) -> bool:
-    """Whether a bundle brought the run in `folder` without its start, which is not here as asked either."""
-    start = (tolerant(folder / "run.json") or {}).get("start") or {}
-    return brought(folder) and "run" in start and not start_is_here(start, folder)
 
 
 def start_is_here(start: dict, folder: Path) -> bool:

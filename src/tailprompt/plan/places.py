@@ -1,7 +1,7 @@
 """Where the files of runs and data sets lie: made here, or brought by a bundle.
 
 `results/<scale>/from_bundles` is laid out as `results/<scale>` is. No rule makes a file there, so nothing
-is planned for what a bundle brought. Of two runs the one that is what is asked is taken (`agreement`); else
+is planned for what a bundle brought. Of two runs the one that is what is asked is taken (`either`); else
 what was made here goes first. A scale's name has no underscore.
 """
 

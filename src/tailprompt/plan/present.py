@@ -10,7 +10,7 @@ from collections.abc import Callable
 from glob import escape
 from pathlib import Path
 
-from tailprompt.plan import agreement, asked
+from tailprompt.plan import agreement, asked, either
 from tailprompt.plan.blocks import WITHOUT_RUNS, points
 from tailprompt.plan.places import folders_of
 from tailprompt.plan.points import Point
@@ -32,8 +32,8 @@ def run_is_here(
     if not agreement.stands(wanted, point, results):
         return False
     first = start_of(config, point)
-    folder = agreement.run_folder(results, point, lambda: wanted)
-    return not first or agreement.came_alone(folder) or run_is_here(config, first, weights, root)
+    folder = either.run_folder(results, point, lambda: wanted)
+    return not first or either.came_alone(folder) or run_is_here(config, first, weights, root)
 
 
 def narrowed(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import agreement, asked, made
+from tailprompt.plan import asked, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
@@ -64,7 +64,7 @@ def present(config: dict, root: Path = Path(".")) -> Present:
 def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")) -> Path:
     """The folder of a run: of one made here and one of a bundle, that which is what is asked now."""
     wanted = partial(asked.asked, config, point, settings(config, point), here.weights(point.backbone), root)
-    return agreement.run_folder(root / "results" / config["scale"], point, wanted)
+    return either.run_folder(root / "results" / config["scale"], point, wanted)
 
 
 def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
