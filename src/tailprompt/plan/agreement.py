@@ -97,9 +97,8 @@ def same_start(record: dict, folder: Path, wanted: dict) -> bool:
     start = wanted.get("start") or {}
     if "run" not in start:
         return True
-    digests = [about.get("weights_sha256") for about in records_of(start, folder)]
-    began = record.get("start_sha256")
-    return began is not None and began in digests or brought(folder) and not start_is_here(start, folder)
+    digests = {about.get("weights_sha256") for about in records_of(start, folder)} - {None}
+    return record.get("start_sha256") in digests or brought(folder) and not start_is_here(start, folder)
 
 
 def start_is_here(start: dict, folder: Path) -> bool:
