@@ -48,9 +48,7 @@ onstart:
     jobs = [*workflow.dag.needrun_jobs()]
     check_asked(jobs)
     check_times(jobs)
-    # what a killed driver's jobs finished is not trained again, unless it shall be
-    if workflow.dag_settings.forceall or workflow.dag_settings.forcerun:
-        forget_finished(jobs)
+    forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
     if GPUS and SLOTS > 1:
         share()
 

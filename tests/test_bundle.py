@@ -39,6 +39,7 @@ from tailprompt.unbundle import main, unbundle
 
 SEEDS = (1, 2, 3)
 METHODS = ("cls-tanh", "prompt")
+RUN_OF_PROMPT = {"dataset": "made", "method": "prompt", "run": "prompt", "backbone": "mini"}
 CLAIM = {"section": "1", "than": "cls-tanh", "method": "prompt", "direction": "greater", "datasets": ["made"]}
 CLAIMS = [
     CLAIM | {"id": "f1", "says": "better", "metric": "f1/all"},
@@ -158,6 +159,26 @@ def test_parts_merge_into_the_whole_and_the_same_is_kept(whole, tmp_path):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
     assert unbundle(file, tmp_path / "parts").endswith(": 0; there already: 6")
     assert unbundle(file, root).endswith("0; there already: 6") and not (root / "from_bundles/runs").exists()
+
+
+def test_a_run_of_other_settings_made_beside_that_of_a_bundle_does_not_stand_in_its_way(whole, tmp_path):
+    there = tmp_path / "tiny"
+    unbundle(whole[1], there)
+    made_up.data(there)
+    own, theirs = finished(there, "prompt", 3, seconds=2), there / "from_bundles/runs/glee/mini/made/prompt/3"
+    assert unbundle(whole[1], there).endswith(": 0; there already: 6")
+    for taken in (own, theirs):
+        about = json.loads((taken / "run.json").read_text())
+        asked = {"settings": about["settings"], "seconds": about["seconds"]}
+        write_json(there / "asked/glee/mini/made/prompt/3.json", asked)
+        block = {"protocol": "glee", "runs": [RUN_OF_PROMPT], "seeds": [3]}
+        assert [*records.runs(there, block).folder] == [taken]
+        assert {folder for folder, _ in score.finished(there)} >= {taken}
+        bundle(there, tmp_path / "again.tar.xz", [])
+        shutil.rmtree(tmp_path / "again", ignore_errors=True)
+        unbundle(tmp_path / "again.tar.xz", tmp_path / "again")
+        again = tmp_path / "again" / theirs.relative_to(there) / "run.json"
+        assert again.read_bytes() == (taken / "run.json").read_bytes()
 
 
 def test_what_is_not_finished_or_not_what_it_says_is_left_out_and_counted(tmp_path):

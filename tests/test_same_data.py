@@ -18,7 +18,7 @@ from tailprompt.bundle import bundle
 from tailprompt.data import rows
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256, write_json
-from tailprompt.plan import agreement, held
+from tailprompt.plan import agreement, either, held
 from tailprompt.plan.points import Point
 from tailprompt.report import records
 from tailprompt.unbundle import unbundle
@@ -152,7 +152,7 @@ def test_bundles_of_the_same_rows_are_of_one_data_set(case, tmp_path, before):
         return
     assert ": 1; there already: 0" in unbundle(tmp_path / "root.tar.xz", there)
     for run in (POINT, Point("glee", "mini", "made", "prompt", 2)):
-        place = agreement.run_folder(there, run)
+        place = either.run_folder(there, run)
         agreement.check(place, records.record(place))
         assert agreement.stands(WANTED, run, there)
     assert bundle(there, tmp_path / "both.tar.xz", [])[0].startswith(f"runs in {tmp_path}/both.tar.xz: 2 (")

@@ -156,6 +156,11 @@ def test_another_command_for_training_re_plans_no_finished_run_and_force_all(pro
     ):
         assert planned(project) == []
         assert len(names(planned(project, *TINY, "--forcerun", "train"), "train", "seed")) == 4
+        for rule, others in (("tabulate", ["scores"]), ("backbone", [])):
+            jobs = {rule for rule, _ in planned(project, *TINY, "--forcerun", rule)}
+            assert jobs - {*others, "draw"} == {rule}, "forcing another rule trains nothing"
+        one = "results/tiny/runs/glee/tiny/toy/prompt/775/run.json"
+        assert names(planned(project, *TINY, "--forcerun", one), "train", "seed") == ["775"]
 
 
 def test_one_more_seed_re_plans_its_runs_only(project):
@@ -225,6 +230,27 @@ def test_a_bundled_run_is_trained_here_if_another_starts_from_it(elsewhere):
     assert names(jobs, "train", "method") == ["prompt", "prompt", "prompt-focal", "prompt-focal"]
 
 
+def test_a_bundled_run_that_is_asked_goes_before_one_made_here_that_is_not(project, elsewhere):
+    write_toy(elsewhere / "tests/toy.csv")
+    runs = elsewhere / "results/tiny/runs"
+    shutil.copytree(project / "results/tiny/runs", runs)
+    for file in runs.rglob("run.json"):
+        about = json.loads(file.read_text())
+        file.write_text(json.dumps(about | {"settings": about["settings"] | {"lr": 0.5}}))
+    started = "methods={prompt-focal: {start: {method: prompt}}}"
+    methods = "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}"
+    try:
+        assert not names(planned(elsewhere), "train", "method")
+        untrained = snakemake(elsewhere, "tables", "-n", *TINY, "--config", "train=false").stdout
+        assert "so 8 of 8 tables and figures are made\n" in untrained
+        assert "from_bundles/runs" in snakemake(elsewhere, "tables", "-n", "-R", "tabulate", *TINY).stdout
+        assert "4 done\n" in stage(elsewhere, "status", *TINY)
+        jobs = planned(elsewhere, *TINY, "--config", started, methods)
+        assert names(jobs, "train", "method") == ["prompt", "prompt", "prompt-focal", "prompt-focal"]
+    finally:
+        shutil.rmtree(runs)
+
+
 def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_trained(elsewhere, tmp_path):
     folder = tmp_path / "alone"
     shutil.copytree(elsewhere, folder, ignore=shutil.ignore_patterns(".snakemake"))
@@ -273,6 +299,8 @@ def test_without_training_tables_are_made_of_the_runs_that_are_here_and_say_what
     )
     assert "not, as none of their runs is here: claims of glee, table2 of glee" in none.stdout
     assert not list(wildcards(none.stdout)), "a stale run is not shown, nor trained"
+    assert "  there still, of other or former runs, and stale: results/tiny/tables/glee/" in none.stdout
+    assert "results/tiny/tables/glee/table2.*" in none.stdout
 
 
 def test_data_of_a_bundle_are_prepared_here_if_their_row_is_another(elsewhere):

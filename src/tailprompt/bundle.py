@@ -18,6 +18,7 @@ from tailprompt import __version__
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.files import whole
 from tailprompt.plan.agreement import complete
+from tailprompt.plan.either import taken
 from tailprompt.plan.places import BUNDLED
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, as_json, dataset_files, is_name, run_files
 
@@ -57,7 +58,7 @@ def chosen(root: Path, only: list[str]) -> dict[str, Path]:
     Raises BadInput if there is no run, or a pattern matches none.
     """
     folders = {
-        path.removeprefix("runs/"): folder
+        path.removeprefix("runs/"): taken(root / path)
         for path, folder in found(root, "runs/*/*/*/*/*").items()
         if folder.is_dir()
     }

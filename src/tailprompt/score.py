@@ -19,8 +19,8 @@ import pandas as pd
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_option, read_json, seal, whole
-from tailprompt.plan import agreement
-from tailprompt.plan.places import BUNDLED, present, report_file
+from tailprompt.plan import agreement, either
+from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.report.answers import answers
 from tailprompt.report.options import taken
 from tailprompt.tasks.registry import recorded
@@ -82,7 +82,7 @@ def finished(root: Path, needed: Collection[str]) -> Iterator[tuple[Path, dict]]
     """The folder and run.json of each run that is sound; others are named on standard error, or refused."""
     files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
     for point in sorted({file.parts[-6:-1] for file in files}):
-        folder = present(root.joinpath("runs", *point))
+        folder = either.taken(root.joinpath("runs", *point))
         run = read_json(folder / "run.json")
         try:
             agreement.check(folder, run)

@@ -32,7 +32,7 @@ from tailprompt.files import (
     writing,
 )
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
-from tailprompt.plan.places import BUNDLED, run_folder
+from tailprompt.plan.places import BUNDLED, folders_of
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
 
@@ -167,14 +167,17 @@ def is_here(file: Path, report: Path, root: Path) -> bool:
 
 def run_is_here(file: Path, folder: Path, root: Path) -> bool:
     """Whether a run is here; raises BadInput if it is another version of it."""
-    here = run_folder(root, Point.at("/".join(folder.parts[-5:])))
-    if not (here / "run.json").is_file():
+    folders = folders_of(root, Point.at("/".join(folder.parts[-5:])))
+    there = [each for each in folders if (each / "run.json").is_file()]
+    if not there:
         return False
-    ours, theirs = (run_files(each, report_of(folder)) for each in (here, folder))  # of the same data
-    if differing := [name for name in CARRIED if ours[name] != theirs[name]]:
+    theirs = run_files(folder, report_of(folder))
+    ours = [run_files(each, report_of(folder)) for each in there]  # of the same data
+    differing = [[name for name in CARRIED if each[name] != theirs[name]] for each in ours]
+    if all(differing):
         raise BadInput(
-            f"{here} is another version of the run than that in {file} (they differ in "
-            f"{', '.join(differing)}); remove the one that should go"
+            f"{there[0]} is another version of the run than that in {file} (they differ in "
+            f"{', '.join(differing[0])}); remove the one that should go"
         )
     return True
 

@@ -11,7 +11,7 @@ from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, digests, made, standing, starts
+from tailprompt.plan import agreement, asked, blocks, digests, either, made, standing, starts
 from tailprompt.plan.layers import merge
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
@@ -148,13 +148,60 @@ def test_a_bundled_run_stands_without_its_start_but_not_on_another(tmp_path):
     (tmp_path / "from_bundles").mkdir()
     (tmp_path / "runs").rename(tmp_path / "from_bundles/runs")
     assert agreement.stands(wanted, where, tmp_path)
-    assert agreement.came_alone(tmp_path, where, Point.at("p/b/d/first/1"))
+    assert either.came_alone(tmp_path / "from_bundles/runs" / where.path)
     asked_otherwise = WANTED | {"start": {"run": "p/b/d/first/1", "asked": "another"}}
     assert not agreement.stands(asked_otherwise, where, tmp_path)
     for there, stands in (("then", True), ("now", False)):
         _, start = finished(tmp_path, WANTED, "p/b/d/first/1", weights_sha256=there)
         assert agreement.stands(wanted, where, tmp_path) == stands
         shutil.rmtree(start)
+
+
+def brought(root, wanted, path="p/b/d/m/1", **changes):
+    """The same of a run that a bundle brought."""
+    where, folder = finished(root / "from_bundles", wanted, path, **changes)
+    (folder / "weights.safetensors").rename(folder / "weights.json")
+    return where, folder
+
+
+OTHERS = WANTED | {"settings": {"lr": 2.0}}
+
+
+@pytest.mark.parametrize(
+    "here, theirs, taken", [(0, 0, "here"), (0, 1, "here"), (1, 0, "theirs"), (1, 1, "here")]
+)
+def test_of_a_run_made_here_and_one_of_a_bundle_the_one_that_is_asked_is_taken(tmp_path, here, theirs, taken):
+    where, own = finished(tmp_path, (WANTED, OTHERS)[here])
+    _, bundled = brought(tmp_path, (WANTED, OTHERS)[theirs])
+    found = either.run_folder(tmp_path, where, lambda: WANTED)
+    assert found == {"here": own, "theirs": bundled}[taken]
+    assert agreement.stands(WANTED, where, tmp_path) == (not (here and theirs))
+    assert either.run_folder(tmp_path, where) == own, "nothing says what is asked"
+    write_json(tmp_path / "asked" / f"{where.path}.json", WANTED | {"replaces": 1})
+    assert either.taken(own) == found, "as a job finds it"
+    (own / "run.json").unlink()
+    assert either.run_folder(tmp_path, where) == bundled
+
+
+def test_a_run_that_lacks_files_or_is_on_former_data_gives_way_to_that_of_a_bundle(tmp_path):
+    where, own = finished(tmp_path, WANTED, data={"sha256": "then"})
+    _, bundled = brought(tmp_path, WANTED, data={"sha256": "now"})
+    assert either.run_folder(tmp_path, where, lambda: WANTED) == own
+    write_json(tmp_path / "data/d.json", {"sha256": "now"})
+    assert either.run_folder(tmp_path, where, lambda: WANTED) == bundled
+    write_json(own / "run.json", WANTED)
+    assert either.run_folder(tmp_path, where, lambda: WANTED) == own
+    (own / "curve.csv").unlink()
+    assert either.run_folder(tmp_path, where, lambda: WANTED) == bundled
+
+
+def test_a_bundled_run_stands_without_its_start_though_that_is_here_with_other_settings(tmp_path):
+    wanted = WANTED | {"start": {"run": "p/b/d/first/1", "asked": agreement.digest_of_asked(WANTED)}}
+    where, bundled = brought(tmp_path, wanted, "p/b/d/second/1", start_sha256="then")
+    _, start = finished(tmp_path, OTHERS, "p/b/d/first/1", weights_sha256="now")
+    assert agreement.stands(wanted, where, tmp_path) and either.came_alone(bundled)
+    write_json(start / "run.json", WANTED | {"extras": {"vectors": True}, "weights_sha256": "now"})
+    assert not agreement.stands(wanted, where, tmp_path) and not either.came_alone(bundled)
 
 
 def test_the_file_is_written_where_it_differs_and_is_newer_than_outputs_that_are_to_go(tmp_path):

@@ -650,6 +650,19 @@ def test_without_training_a_figure_of_a_table_is_made_if_the_table_is(root):
         assert (("figures", "glee", "drawn") in kept) is made
 
 
+def test_without_training_what_is_on_disk_of_a_table_that_is_not_made_is_called_stale(root):
+    everything = {("tables", "glee", name): {"kind": "scores"} for name in ("a", "b", "c")}
+    kept = {("tables", "glee", "c"): {}}
+    for name in ("b.md", "c.md", "ab.md"):
+        (root / "tables/glee").mkdir(parents=True, exist_ok=True)
+        (root / "tables/glee" / name).touch()
+    said = present.said(everything, kept, root).splitlines()
+    assert said[1:] == [
+        "  not, as none of their runs is here: a of glee, b of glee",
+        f"  there still, of other or former runs, and stale: {root}/tables/glee/b.*",
+    ]
+
+
 @pytest.mark.parametrize(
     "content, says",
     [

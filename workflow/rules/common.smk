@@ -14,7 +14,19 @@ from tailprompt.errors import BadInput, known, refused_as
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.machine.gpus import share, unshare, visible
-from tailprompt.plan import agreement, asked, blocks, held, made, points, present, revisions, rows, standing
+from tailprompt.plan import (
+    agreement,
+    asked,
+    blocks,
+    either,
+    held,
+    made,
+    points,
+    present,
+    revisions,
+    rows,
+    standing,
+)
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
@@ -23,7 +35,7 @@ from tailprompt.plan.made_of import is_made_of
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.starts import start_of
+from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 
 # Snakemake prints a traceback below errors of its own, and no more than the sentence of this one.

@@ -4,6 +4,8 @@ RESULTS = Path("results", SCALE)
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
+# rules that make what training takes
+TRAINED_ON = {*"decode annotate prepare collect vocabulary pack pretrain backbone".split()}
 
 
 @cache
@@ -27,7 +29,7 @@ if not TRAINS:
     }
     narrow = blocks.with_tables(narrow)
     if workflow.is_main_process:
-        print(present.said(SHOWN, narrow), file=sys.stderr)
+        print(present.said(SHOWN, narrow, RESULTS), file=sys.stderr)
     SHOWN = narrow
 
 
@@ -54,28 +56,39 @@ def resolve():
 @cache
 @refused_as(SystemExit)  # an input function's own error would pass for nothing to be done
 def run_asked(point):
-    """The file that says what a run is asked, and whether the run is that.
+    """The file that says what a run is asked, and the folder of the run that is that, or None.
 
     A run that no table takes can be requested by its path.
     """
     resolve()
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
-    settled = start_stands(point) and rows_stand(point.dataset)
-    settled = settled and agreement.stands(wanted, point, RESULTS)
-    made = standing.of_run(RESULTS / "runs" / point.path)
-    return ask(point.path, wanted, made, settled=settled), settled
+    here, folder = made_here(point), None
+    if rows_stand(point.dataset) and agreement.stands(wanted, point, RESULTS):
+        found = either.run_folder(RESULTS, point, lambda: wanted)
+        folder = found if start_stands(point, found) else None
+    return ask(point.path, wanted, standing.of_run(here), settled=folder == here), folder
 
 
-def start_stands(point):
+def folder_of(point):
+    """The folder of a run that is what is asked, or else where it is trained."""
+    return run_asked(point)[1] or made_here(point)
+
+
+def made_here(point):
+    """The folder of a run that is trained here."""
+    return RESULTS / "runs" / point.path
+
+
+def start_stands(point, folder):
     """Whether a run has no start, or one that is what is asked; or came in a bundle, in which its start did not."""
     first = start_of(config, point)
-    return not first or agreement.came_alone(RESULTS, point, first) or stands(first)
+    return not first or either.came_alone(folder) or stands(first)
 
 
 def stands(point):
     """Whether a run is what is asked."""
-    return run_asked(point)[1]
+    return run_asked(point)[1] is not None
 
 
 def ask(name, wanted, made, *, settled):
@@ -120,9 +133,9 @@ def check_times(jobs):
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     point = points.Point.at(wildcards.point)
-    file, settled = run_asked(point)
+    file, folder = run_asked(point)
     files = runs.to_train(config, point)
-    return unless(settled, files | {"asked": file, "start": kept(files["start"])})
+    return unless(folder == made_here(point), files | {"asked": file, "start": kept(files["start"])})
 
 
 def inputs_of(kind, of):
@@ -176,9 +189,8 @@ def asked_once(name, spec, endings, of):
     """
     wanted = made.read_back({"spec": spec, "of": of})
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
-    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json") and is_made_of(
-        files[0], of, RESULTS
-    )
+    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
+    settled = settled and is_made_of(files[0], of, RESULTS, folder_of)
     asked = ask(name, wanted, files, settled=settled)
     return ancient(asked) if settled else asked
 
@@ -193,7 +205,7 @@ def predictions(point):
     """The predictions of a run, where they are if the run is what is asked; None for what shall not be trained."""
     if not TRAINS and not is_here(point):
         return None
-    return runs.predictions(SCALE, point, settled=stands(point))
+    return f"{run_asked(point)[1] or made_here(point)}/predictions.parquet"
 
 
 def all_predictions(_):
@@ -202,8 +214,13 @@ def all_predictions(_):
 
 
 def damaged(_):
-    """The damaged files of data and backbones, which runs that stand do not take, and the next run would meet."""
-    return [*map(str, standing.damaged(config, DATASETS, BACKBONES))] if TRAINS else []
+    """The damaged files of data and backbones, which runs that stand do not take, and the next run would meet.
+
+    All of them if a rule is forced that makes what training takes.
+    """
+    forced = workflow.dag_settings.forcerun & TRAINED_ON
+    found = standing.made_for_runs if forced else standing.damaged
+    return [*map(str, found(config, DATASETS, BACKBONES))] if TRAINS else []
 
 
 @cache
@@ -220,25 +237,34 @@ def idle(point):
     """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
     others = [] if point in TAKEN else followers().get(point, [])
     return bool(others) and all(
-        agreement.came_alone(RESULTS, each, point) and stands(each) for each in others
+        (folder := run_asked(each)[1]) and either.came_alone(folder) for each in others
     )
 
 
 def kept(files):
-    """Files of runs. A run that stands is no job, whatever Snakemake remembers of it, unless jobs are forced."""
-    forced = workflow.dag_settings.forceall or workflow.dag_settings.forcerun
-    return [before_update(file) if file in standing_files() and not forced else file for file in files]
+    """Files of runs. A run that stands is no job, whatever Snakemake remembers of it, unless it is forced."""
+    return [before_update(file) if file in standing_files() else file for file in files]
 
 
-def forget_finished(jobs):
-    """Give up what is kept of the finished runs that jobs will train, for a command that forces jobs."""
+def forget_forced(jobs):
+    """Give up what is kept of the finished runs that jobs will train because they are forced."""
     for job in jobs:
-        if job.rule.name == "train":
+        if job.rule.name == "train" and is_forced(points.Point.at(job.wildcards.point)):
             held.forget(RESULTS / "runs" / job.wildcards.point)
+
+
+def is_forced(point):
+    """Whether a run is trained though it may stand: training is forced, or a file of the run or of a start of it."""
+    dag = workflow.dag_settings
+    if dag.forceall or "train" in dag.forcerun:
+        return True
+    named = runs.named(config, dag.forcerun)
+    return bool(named) and not {point, *starts_of(config, point)}.isdisjoint(named)
 
 
 @cache
 def standing_files():
-    """The files that other jobs take of runs that stand."""
+    """The files that other jobs take of runs that stand and are not forced."""
     asked_for = runs.requested(config, workflow.dag_settings.targets)
-    return {file for point in {*POINTS, *asked_for} if stands(point) for file in runs.taken(SCALE, point)}
+    standing = {point: run_asked(point)[1] for point in {*POINTS, *asked_for} if not is_forced(point)}
+    return {file for folder in standing.values() if folder for file in runs.taken(folder)}

@@ -6,6 +6,8 @@ It does not import the code that makes settings, so that a table of runs does no
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import shlex
 from dataclasses import fields
 from functools import cache
@@ -14,13 +16,14 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
-from tailprompt.plan.places import BUNDLED, brought, copy_of_report, report_file, results_of, run_folder
+from tailprompt.plan.places import BUNDLED, brought, copy_of_report, folders_of, report_file, results_of
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights
 FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run; digests of its files
 DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
+ASKED = ("settings", "extras", "backbone", "weights", "verbalizer", "start")  # of a run, by its run.json too
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
@@ -29,13 +32,17 @@ def stands(wanted: dict, point: Point, results: Path) -> bool:
 
     A run stands only on the rows that its data set has now, and on the weights of the run that it began from.
     """
-    folder = run_folder(results, point)
+    return any(stands_in(folder, wanted) for folder in folders_of(results, point))
+
+
+def stands_in(folder: Path, wanted: dict) -> bool:
+    """The same of the run in `folder`, which is made here or brought by a bundle."""
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
-    report = report_file(results, point.dataset)
-    present = reported(report) or reported(copy_of_report(report))  # of a data set that is gone
-    return trained_on(record, present) and same_start(record, folder, wanted)
+    report = data_of(folder).with_suffix(".json")
+    rows = reported(report) or reported(copy_of_report(report))  # of a data set that is gone
+    return trained_on(record, rows) and same_start(record, folder, wanted)
 
 
 def complete(folder: Path) -> bool:
@@ -84,22 +91,36 @@ def reported_at(report: Path, _time: int) -> dict[str, str]:
 def same_start(record: dict, folder: Path, wanted: dict) -> bool:
     """Whether the run in `folder` began from the weights that its start has now; True without a start.
 
-    The start is here or in a bundle. If it is in neither, a run that a bundle brought stands, as weights do
-    not travel: what its start was asked stands in its run.json.
+    The start is here or in a bundle. If it is in neither as it is asked, a run that a bundle brought stands,
+    as weights do not travel: what its start was asked stands in its run.json.
     """
-    start = (wanted.get("start") or {}).get("run")
-    if start is None:
+    start = wanted.get("start") or {}
+    if "run" not in start:
         return True
-    results = results_of(folder)
-    folders = [root / "runs" / start for root in (results, results / BUNDLED)]
-    present = [(tolerant(each / "run.json") or {}).get("weights_sha256") for each in folders]
-    digests = [digest for digest in present if digest]
-    return record.get("start_sha256") in digests or brought(folder) and not digests
+    digests = {about.get("weights_sha256") for about in records_of(start, folder)} - {None}
+    return record.get("start_sha256") in digests or brought(folder) and not start_is_here(start, folder)
 
 
-def came_alone(results: Path, point: Point, start: Point) -> bool:
-    """Whether a bundle brought a run, and the run that it begins from is neither here nor in a bundle."""
-    return brought(run_folder(results, point)) and not (run_folder(results, start) / "run.json").is_file()
+def start_is_here(start: dict, folder: Path) -> bool:
+    """Whether the start of the run in `folder` is here, or in a bundle, as it is asked."""
+    asked, records = start.get("asked"), records_of(start, folder)
+    return any(about.get("weights_sha256") and asked in (None, digest_of_asked(about)) for about in records)
+
+
+def records_of(start: dict, folder: Path) -> list[dict]:
+    """The run.json of the start of the run in `folder`, here and in a bundle; {} where it is not."""
+    folders = folders_of(results_of(folder), Point.at(start["run"]))
+    return [tolerant(each / "run.json") or {} for each in folders]
+
+
+def digest_of_asked(about: dict) -> str:
+    """The digest of what is asked of a run from which others begin. about: what is asked, or its run.json."""
+    return digest({key: about.get(key) for key in ASKED} | {"extras": {}})
+
+
+def digest(value) -> str:
+    """Hexadecimal SHA-256 of a value as JSON; equal values have equal digests."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def differing(record: dict, wanted: dict) -> list[str]:
@@ -206,12 +227,11 @@ def check(folder: Path, record: dict) -> None:
     folder: of the run. record: its run.json. Results that were copied here without their data, or without
     the file that asks for them, are not compared.
     """
-    file = Path(results_of(folder), "asked", *folder.absolute().parts[-5:-1], f"{folder.name}.json")
-    if wanted := tolerant(file):
-        if wrong := differing(record, without_times(wanted)):
+    if wanted := asked_of(folder):
+        if wrong := differing(record, wanted):
             raise BadInput(
-                f"{folder} is not what {file} asks (it differs in {', '.join(wrong)}); run snakemake again, "
-                "which trains it anew"
+                f"{folder} is not what {file_asking(folder)} asks (it differs in {', '.join(wrong)}); run "
+                "snakemake again, which trains it anew"
             )
         if not same_start(record, folder, wanted):
             raise BadInput(
@@ -227,6 +247,18 @@ def check(folder: Path, record: dict) -> None:
             f"again, which trains {'them' if others else 'it'} anew, or give the changed data another name"
         )
     check_intact(folder, record)
+
+
+def asked_of(folder: Path) -> dict | None:
+    """What the run in `folder` is asked by its file in `asked`; None without one, or if it is damaged."""
+    wanted = tolerant(file_asking(folder))
+    return wanted and without_times(wanted)
+
+
+def file_asking(folder: Path) -> Path:
+    """The file that says what the run in `folder` is asked."""
+    *point, seed = folder.absolute().parts[-5:]
+    return Path(results_of(folder), "asked", *point, f"{seed}.json")
 
 
 def outdated(folder: Path) -> int:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tailprompt.files import sha256
 from tailprompt.model import adapter_config
-from tailprompt.plan.agreement import read_words
-from tailprompt.plan.made import digest, read_back
+from tailprompt.plan.agreement import digest_of_asked, read_words
+from tailprompt.plan.made import read_back
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import backbone_row
 from tailprompt.plan.settings import settings
@@ -49,8 +49,7 @@ def asked(
 
 def digest_asked(config: dict, point: Point, weights: dict | None, root: Path = Path(".")) -> str:
     """The digest of what is asked of a run from which others begin."""
-    wanted = asked(config, point, settings(config, point), weights, root)
-    return digest({**wanted, "extras": {}})
+    return digest_of_asked(asked(config, point, settings(config, point), weights, root))
 
 
 def start(config: dict, point: Point, digest_of: Callable[[Point], str], root: Path) -> dict | None:

@@ -19,7 +19,7 @@ from tailprompt.plan import asked, standing
 from tailprompt.plan.agreement import differing, same_start
 from tailprompt.plan.blocks import all_points
 from tailprompt.plan.layers import origin
-from tailprompt.plan.places import BUNDLED, run_folder
+from tailprompt.plan.places import BUNDLED
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import NAME, Resolved, resolved, settings
 
@@ -108,13 +108,13 @@ def reader(run: Resolved, key: str) -> str:
 def state(config: dict, point: Point, root: Path) -> list[str]:
     """Whether a run is planned and was made, and in what the one on disk differs from what is asked now."""
     results = root / "results" / config["scale"]
-    folder = run_folder(results, point)
+    here = standing.present(config, root)
+    folder = standing.run_folder(config, point, here, root)
     planned = point in all_points(config)
     unplanned = [] if planned else [f"No table or figure of scale {config['scale']} takes this run."]
     if not (folder / "run.json").is_file():
         return [*unplanned, f"{folder} is not there yet."]
     record = read_json(folder / "run.json", "settings")
-    here = standing.present(config, root)
     wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
     changed = [
         f"Data set {name} will be prepared anew, as its row or its files are others now; then the run is "

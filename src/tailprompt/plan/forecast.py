@@ -14,7 +14,7 @@ from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
-from tailprompt.plan.places import report_file, run_folder
+from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
@@ -66,7 +66,7 @@ def finished(config: dict, point: Point, here: standing.Present, root: Path) -> 
     A run whose data will be prepared anew, with other rows, is not what is asked.
     """
     results = root / "results" / config["scale"]
-    folder = run_folder(results, point)
+    folder = standing.run_folder(config, point, here, root)
     if not (folder / "run.json").is_file():
         return None
     run = read_json(folder / "run.json", "settings", "seconds")

@@ -6,11 +6,10 @@ done leaves a copy in `results/<scale>/made`. What was made before there were su
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
-from tailprompt.plan.agreement import read_words, tolerant
+from tailprompt.plan.agreement import digest, read_words, tolerant
 from tailprompt.plan.digests import digest_of, digests, digests_in
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
@@ -133,8 +132,3 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
 def read_back(value):
     """A value as it reads back from JSON."""
     return json.loads(json.dumps(value))
-
-
-def digest(value) -> str:
-    """Hexadecimal SHA-256 of a value as JSON; equal values have equal digests."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

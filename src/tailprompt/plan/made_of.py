@@ -8,22 +8,28 @@ made of others than are here is made again. `of` in the file that says what is a
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 from tailprompt.files import sealed, sha256
-from tailprompt.plan.places import report_file, run_folder
+from tailprompt.plan.either import run_folder
+from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 
 OF = "made of"  # the name in the seal
 
 
-def digest_of(of: dict[str, list[str]], results: Path) -> str:
+def digest_of(
+    of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+) -> str:
     """The digest of the content of all that is listed, wherever it lies; some may be missing.
 
-    A run.json has the digests of the run's other files, and a report that of its data.
+    A run.json has the digests of the run's other files, and a report that of its data. folder_of: that of a
+    run, where what it is asked may not be written yet.
     """
-    runs = (run_folder(results, Point.at(run)) / "run.json" for run in of["runs"])
+    folder_of = folder_of or partial(run_folder, results)
+    runs = (folder_of(Point.at(run)) / "run.json" for run in of["runs"])
     reports = (report_file(results, dataset) for dataset in of["data"])
     digests = map(content, [*runs, *reports, *map(Path, of["files"])])
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
@@ -35,6 +41,8 @@ def content(file: Path) -> str:
     return sha256(file) if file.is_file() else ""
 
 
-def is_made_of(file: Path, of: dict[str, list[str]], results: Path) -> bool:
+def is_made_of(
+    file: Path, of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+) -> bool:
     """Whether a file was made of what is here now; False where its seal does not say."""
-    return sealed(file).get(OF) == digest_of(of, results)
+    return sealed(file).get(OF) == digest_of(of, results, folder_of)

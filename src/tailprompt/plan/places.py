@@ -1,7 +1,8 @@
 """Where the files of runs and data sets lie: made here, or brought by a bundle.
 
 `results/<scale>/from_bundles` is laid out as `results/<scale>` is. No rule makes a file there, so nothing
-is planned for what a bundle brought. What was made here is taken first. A scale's name has no underscore.
+is planned for what a bundle brought. Of two runs the one that is what is asked is taken (`either`); else
+what was made here goes first. A scale's name has no underscore.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ BUNDLED = "from_bundles"
 WHERE = ("path", "root", "files")  # keys of a data set's row that may be of this machine alone
 
 
-def run_folder(results: Path, point: Point) -> Path:
-    """The folder of a run in the results of a scale."""
-    return present(results / "runs" / point.path)
+def folders_of(results: Path, point: Point) -> tuple[Path, Path]:
+    """Where a run of a scale lies if it was made here, and if a bundle brought it."""
+    here = results / "runs" / point.path
+    return here, in_bundles(here)
+
+
+def in_bundles(folder: Path) -> Path:
+    """Where a bundle brings the run that is made in `folder`."""
+    return Path(*folder.parts[:-6], BUNDLED, *folder.parts[-6:])
 
 
 def present(folder: Path) -> Path:
     """The folder of a run; where a bundle brought the run if it was not finished in `folder`."""
-    other = Path(*folder.parts[:-6], BUNDLED, *folder.parts[-6:])
+    other = in_bundles(folder)
     return other if not (folder / "run.json").is_file() and (other / "run.json").is_file() else folder
 
 

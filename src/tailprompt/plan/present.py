@@ -7,11 +7,12 @@ what it lacks; a block without any run is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 
-from tailprompt.plan import agreement, asked
+from tailprompt.plan import agreement, asked, either
 from tailprompt.plan.blocks import WITHOUT_RUNS, points
-from tailprompt.plan.places import run_folder
+from tailprompt.plan.places import folders_of
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import start_of
@@ -25,15 +26,14 @@ def run_is_here(
     weights: a backbone's name -> what `made.weights` returns.
     """
     results = root / "results" / config["scale"]
-    if not (run_folder(results, point) / "run.json").is_file():
+    if not any((folder / "run.json").is_file() for folder in folders_of(results, point)):
         return False
     wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
     if not agreement.stands(wanted, point, results):
         return False
     first = start_of(config, point)
-    return (
-        not first or agreement.came_alone(results, point, first) or run_is_here(config, first, weights, root)
-    )
+    folder = either.run_folder(results, point, lambda: wanted)
+    return not first or either.came_alone(folder) or run_is_here(config, first, weights, root)
 
 
 def narrowed(
@@ -68,9 +68,15 @@ def on(block: dict, datasets: set[str]) -> dict:
     return {**block, **kept}
 
 
-def said(everything: dict, narrow: dict) -> str:
-    """What the screen shows of tables and figures that are left out or lack something."""
-    out = [f"{name} of {paper}" for what, paper, name in everything if (what, paper, name) not in narrow]
+def said(everything: dict, narrow: dict, results: Path) -> str:
+    """What the screen shows of tables and figures that are left out or lack something.
+
+    results: of the scale, where what was made of other runs may be taken for what is asked.
+    """
+    left = [each for each in everything if each not in narrow]
+    out = [f"{name} of {paper}" for _, paper, name in left]
+    places = [results / what / paper / name for what, paper, name in left]
+    stale = [f"{place}.*" for place in places if any(place.parent.glob(f"{escape(place.name)}.*"))]
     part = [
         f"{name} of {paper} ({len(points(block)) - len(block.get('lacks', []))} of {len(points(whole))})"
         for (what, paper, name), whole in everything.items()
@@ -79,4 +85,5 @@ def said(everything: dict, narrow: dict) -> str:
     lines = [f"train: false, so {len(narrow)} of {len(everything)} tables and figures are made"]
     lines += [f"  of a part of their runs: {', '.join(part)}"] if part else []
     lines += [f"  not, as none of their runs is here: {', '.join(out)}"] if out else []
+    lines += [f"  there still, of other or former runs, and stale: {', '.join(stale)}"] if stale else []
     return "\n".join(lines)

@@ -17,13 +17,14 @@ from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import made
+from tailprompt.plan import asked, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point, parse
+from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
@@ -61,6 +62,12 @@ def present(config: dict, root: Path = Path(".")) -> Present:
     return Present(weights, cache(lambda dataset: rows_stand(config, dataset, root)))
 
 
+def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")) -> Path:
+    """The folder of a run: of one made here and one of a bundle, that which is what is asked now."""
+    wanted = partial(asked.asked, config, point, settings(config, point), here.weights(point.backbone), root)
+    return either.run_folder(root / "results" / config["scale"], point, wanted)
+
+
 def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
     """The data sets of a run, and of those that it begins from, whose rows will be prepared anew."""
     runs = [point, *starts_of(config, point)]
@@ -95,10 +102,17 @@ def damaged(
     config: dict, datasets: Iterable[str], backbones: Iterable[str], root: Path = Path(".")
 ) -> list[Path]:
     """The files of data sets and backbones that snakemake makes anew, as they are not what was written."""
+    return [file for file in made_for_runs(config, datasets, backbones, root) if not intact(file, root)]
+
+
+def made_for_runs(
+    config: dict, datasets: Iterable[str], backbones: Iterable[str], root: Path = Path(".")
+) -> list[Path]:
+    """The files of data sets and backbones that are here."""
     first = {parse(dataset)[0] for dataset in datasets}  # one file for all cuts
     named = {"images": first, "annotated": first, "data": datasets, "backbones": backbones}
     files = [file for kind in named for name in named[kind] for file in outputs(config, kind, name, root)]
-    return [file for file in files if file.is_file() and not intact(file, root)]
+    return [file for file in files if file.is_file()]
 
 
 def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:

@@ -18,7 +18,6 @@ from tailprompt.plan import agreement, asked, blocks, faults, standing, unmade
 from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
-from tailprompt.plan.places import run_folder
 from tailprompt.plan.points import Point
 from tailprompt.plan.reasons import end_of, grouped, reason, why_failed
 from tailprompt.plan.runnable import check_files
@@ -78,7 +77,7 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
     """Where a run stands. jobs: of the queue."""
     results = root / "results" / config["scale"]
-    folder, log = run_folder(results, point), results / "logs/train" / f"{point.path}.log"
+    folder, log = standing.run_folder(config, point, here, root), results / "logs/train" / f"{point.path}.log"
     if (who := holder(results / "runs" / point.path)) is not None:
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:

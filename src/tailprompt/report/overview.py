@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from jinja2 import Environment
 
-from tailprompt.plan.places import run_folder
+from tailprompt.plan.either import run_folder
 from tailprompt.plan.points import Point, parse
 from tailprompt.report import browse, records
 from tailprompt.report.sheet import greek, number

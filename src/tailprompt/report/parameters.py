@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.plan.places import results_of, run_folder
+from tailprompt.plan.either import run_folder
+from tailprompt.plan.places import results_of
 from tailprompt.plan.points import Point
 from tailprompt.report import records, trained
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from tailprompt.errors import BadInput
 from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
-from tailprompt.plan import agreement
+from tailprompt.plan import agreement, either
 from tailprompt.plan.home import found
-from tailprompt.plan.places import report_file, results_of, run_folder
+from tailprompt.plan.places import report_file, results_of
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
@@ -33,7 +33,7 @@ def runs(root: Path, spec: dict) -> pd.DataFrame:
     """
     lacks = set(spec.get("lacks", []))
     rows = [
-        {**run, "seed": seed, "folder": run_folder(root, point), "lacks": point.path in lacks}
+        {**run, "seed": seed, "folder": either.run_folder(root, point), "lacks": point.path in lacks}
         for run in spec["runs"]
         for seed in spec["seeds"]
         for point in [Point(spec["protocol"], run["backbone"], run["dataset"], run["run"], seed)]
@@ -265,7 +265,7 @@ def starts(runs: pd.DataFrame) -> list[dict]:
         folder, about = waiting.pop()
         path = (about.get("start") or {}).get("run")
         if path and path not in found:
-            first = run_folder(results_of(folder), Point.at(path))
+            first = either.run_folder(results_of(folder), Point.at(path))
             if (of_first := record(first)) is not None:
                 found[path] = of_first
                 waiting.append((first, of_first))

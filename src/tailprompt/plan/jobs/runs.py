@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tailprompt.model.adapter_config import WEIGHTS
 from tailprompt.plan.jobs import data
-from tailprompt.plan.places import brought, run_folder
+from tailprompt.plan.places import brought
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import cards_of
 from tailprompt.plan.starts import start_of, starting, starts_of
@@ -16,9 +16,14 @@ from tailprompt.plan.starts import start_of, starting, starts_of
 
 def requested(config: dict, arguments: Iterable[str]) -> list[Point]:
     """The runs whose files a command asks for by their paths, which no table need take, and their starts."""
-    form = re.compile(rf"results/{config['scale']}/runs/((?:[^/]+/){{4}}\d+)/")
-    points = [Point.at(match[1]) for target in arguments if (match := form.match(target))]
+    points = named(config, arguments)
     return [each for point in points for each in (point, *starts_of(config, point))]
+
+
+def named(config: dict, arguments: Iterable[str]) -> list[Point]:
+    """The runs whose files a command names by their paths."""
+    form = re.compile(rf"results/{config['scale']}/runs/((?:[^/]+/){{4}}\d+)/")
+    return [Point.at(match[1]) for target in arguments if (match := form.match(target))]
 
 
 def start_weights(config: dict, point: Point) -> list[str]:
@@ -29,21 +34,18 @@ def start_weights(config: dict, point: Point) -> list[str]:
     return [weights_of(config["scale"], start)] if start else []
 
 
-def taken(scale: str, point: Point) -> list[str]:
+def taken(folder: Path) -> list[str]:
     """The files that other jobs take of a run that is what is asked; none if a bundle brought it."""
-    here = not brought(run_folder(Path("results", scale), point))
-    return [predictions(scale, point, settled=True), weights_of(scale, point)] if here else []
+    return (
+        []
+        if brought(folder)
+        else [f"{folder}/{name}" for name in ("predictions.parquet", "weights.safetensors")]
+    )
 
 
 def weights_of(scale: str, point: Point) -> str:
     """The weights of a run."""
     return f"results/{scale}/runs/{point.path}/weights.safetensors"
-
-
-def predictions(scale: str, point: Point, *, settled: bool) -> str:
-    """The predictions of a run, perhaps brought by a bundle if the run is settled: if it is what is asked."""
-    folder = f"results/{scale}/runs/{point.path}"
-    return f"{run_folder(Path('results', scale), point) if settled else folder}/predictions.parquet"
 
 
 def to_train(config: dict, point: Point) -> dict[str, str | list]:
