@@ -16,7 +16,15 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
-from tailprompt.plan.places import BUNDLED, brought, copy_of_report, folders_of, report_file, results_of
+from tailprompt.plan.places import (
+    BUNDLED,
+    brought,
+    copy_of_report,
+    data_of,
+    file_asking,
+    folders_of,
+    results_of,
+)
 from tailprompt.plan.points import Point
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
@@ -255,12 +263,6 @@ def asked_of(folder: Path) -> dict | None:
     return wanted and without_times(wanted)
 
 
-def file_asking(folder: Path) -> Path:
-    """The file that says what the run in `folder` is asked."""
-    *point, seed = folder.absolute().parts[-5:]
-    return Path(results_of(folder), "asked", *point, f"{seed}.json")
-
-
 def outdated(folder: Path) -> int:
     """How many other runs were trained on former data of the run's data set."""
     results, dataset = results_of(folder), folder.absolute().parts[-3]
@@ -272,12 +274,6 @@ def outdated(folder: Path) -> int:
 def of_data(record: dict, folder: Path) -> bool:
     """Whether a run was trained on the present data; True if its digests or the data are missing."""
     return trained_on(record, data_digests(data_of(folder)))
-
-
-def data_of(folder: Path) -> Path:
-    """The Parquet file of the data set of the run in `folder`."""
-    report = report_file(results_of(folder), folder.absolute().parent.parent.name)
-    return report.with_name(f"{report.stem}.parquet")
 
 
 def check_table(table: Path) -> None:

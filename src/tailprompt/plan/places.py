@@ -64,3 +64,15 @@ def results_of(folder: Path) -> Path:
 def brought(folder: Path) -> bool:
     """Whether the run in `folder` came in a bundle, and so without its weights."""
     return Path(*folder.absolute().parts[:-6]).name == BUNDLED
+
+
+def file_asking(folder: Path) -> Path:
+    """The file that says what the run in `folder` is asked."""
+    *point, seed = folder.absolute().parts[-5:]
+    return Path(results_of(folder), "asked", *point, f"{seed}.json")
+
+
+def data_of(folder: Path) -> Path:
+    """The Parquet file of the data set of the run in `folder`."""
+    report = report_file(results_of(folder), folder.absolute().parent.parent.name)
+    return report.with_name(f"{report.stem}.parquet")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tailprompt.plan import blocks, present, standing
+from tailprompt.plan.either import run_folder
 from tailprompt.plan.faults import Blocks, at_work
-from tailprompt.plan.jobs import data, runs, shown
+from tailprompt.plan.jobs import data, shown
 from tailprompt.plan.made import read_back
 from tailprompt.plan.points import Point
 
@@ -39,19 +40,20 @@ def told(config: dict, whole: Blocks, is_done: Callable[[Point], bool], root: Pa
     One is made if it is what is asked and all of its runs are done.
     """
     here, scale = shown_here(config, whole, is_done, root), config["scale"]
-    made = 0
+    results, made = root / "results" / scale, 0
     for key, block in here.items():
         points = shown.predictions(block, file=lambda point: point)
         if all(map(is_done, points)):
-            read = [runs.predictions(scale, point, settled=True) for point in points]
+            read = [run_folder(results, point) / "predictions.parquet" for point in points]
             made += stands(config, "/".join(key), block, shown.made({key: block}, scale), read, root)
     spec, page = shown.overview(config, here, whole), [f"results/{scale}/overview.html"]
-    whole_report = made == len(here) and stands(config, "overview", spec, page, shown.made(here, scale), root)
+    read = [root / file for file in shown.made(here, scale)]
+    whole_report = made == len(here) and stands(config, "overview", spec, page, read, root)
     also = "" if whole_report or made < len(here) else "; overview.html is not"
     return f"{made} of {len(here)} tables and figures are made{also}", whole_report
 
 
-def stands(config: dict, name: str, spec: dict, files: list[str], read: list[str], root: Path) -> bool:
+def stands(config: dict, name: str, spec: dict, files: list[str], read: list[Path], root: Path) -> bool:
     """Whether the files of a table or figure are there and what is asked.
 
     While a Snakemake works they are no older than what it has made of what they `read`.
@@ -60,5 +62,5 @@ def stands(config: dict, name: str, spec: dict, files: list[str], read: list[str
     if not standing.same(made, read_back({"spec": spec}), results / f"made/{name}.json", root):
         return False
     since, oldest = at_work(results), min(file.stat().st_mtime for file in made)
-    times = [(root / file).stat().st_mtime for file in read] if since else []
+    times = [file.stat().st_mtime for file in read] if since else []
     return all(time < since or time <= oldest for time in times)
