@@ -30,7 +30,8 @@ from tailprompt.data import table as data
 from tailprompt.files import read_json
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import blocks, config
-from tailprompt.plan.places import report_file, run_folder
+from tailprompt.plan.either import run_folder
+from tailprompt.plan.places import report_file
 
 SCALE = "benchmarks/scores.yaml"
 Splits = dict[str, pd.DataFrame]

@@ -173,7 +173,7 @@ def test_a_run_of_other_settings_made_beside_that_of_a_bundle_does_not_stand_in_
         write_json(there / "asked/glee/mini/made/prompt/3.json", asked)
         block = {"protocol": "glee", "runs": [RUN_OF_PROMPT], "seeds": [3]}
         assert [*records.runs(there, block).folder] == [taken]
-        assert {folder for folder, _ in score.finished(there)} >= {taken}
+        assert {folder for folder, _ in score.finished(there, set())} >= {taken}
         bundle(there, tmp_path / "again.tar.xz", [])
         shutil.rmtree(tmp_path / "again", ignore_errors=True)
         unbundle(tmp_path / "again.tar.xz", tmp_path / "again")

@@ -205,9 +205,9 @@ def test_tables_and_figures_of_bundled_runs_are_the_same_and_nothing_else_is_pla
     assert {rule for rule, _ in planned(elsewhere)} == {"tabulate", "draw", "scores"}
     done = snakemake(elsewhere, "all", "--cores", "2", *TINY)
     assert done.returncode == 0, done.stdout
-    for what in ("tables/glee", "figures/glee"):
+    for what in ("tables/glee", "figures/glee"):  # but for seals, as a bundle brings other reports of data
         here, there = (
-            {file.name: file.read_bytes() for file in (root / "results/tiny" / what).iterdir()}
+            {file.name: file.read_bytes() for file in (root / "results/tiny" / what).glob("[!.]*")}
             for root in (project, elsewhere)
         )
         assert here == there and here

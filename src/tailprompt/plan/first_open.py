@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tailprompt.errors import counted
-from tailprompt.plan import blocks, standing
+from tailprompt.plan import blocks, faults, standing
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.present import narrowed
-from tailprompt.plan.status import State, faults_of_other_jobs, state_of
+from tailprompt.plan.status import State, state_of
 
-SAID = {"failed": "Failed", "stale": "To be run again", "running": "Still running", "to do": "Not run"}
+SAID = {
+    "failed": "Failed",
+    "stale": "To be run again",
+    "running": "Still running",
+    "starting": "Still starting",
+    "to do": "Not run",
+}
 LEFT_OUT = "A method that lacks runs of others is not compared."
 
 
@@ -52,6 +58,6 @@ def told(scale: dict, found: Mapping[Point, State], root: Path = Path(".")) -> l
         for (name, about), methods in reasons.items()
         if some or about
     ]
-    logs = root / "results" / scale["scale"] / "logs"
-    jobs = [f"A job failed: {why} ({log})." for why, log in faults_of_other_jobs(logs)]
+    failed = faults.of_other_jobs(scale, blocks.shown(scale), root)
+    jobs = [f"A job failed: {why} ({log})." for why, log in failed]
     return [*jobs, *said, *([LEFT_OUT] if said and some else [])]
