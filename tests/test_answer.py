@@ -31,6 +31,9 @@ def scale(tmp_path, monkeypatch):
     monkeypatch.setattr(answer, "elsewhere", lambda *_: ["Another backbone was not tried."])
     states = {point: State("done") for block in found.values() for point in points(block)}
     monkeypatch.setattr(answer.first_open, "states", lambda *_: states)
+    monkeypatch.setattr(answer.first_open.blocks, "shown", lambda _: {})
+    monkeypatch.setattr(answer.first_open.faults, "planned", lambda *_: ["data/made"])
+    monkeypatch.setattr(answer.first_open.faults, "read_by", lambda *_: [])
     return {"scale": "tiny", "methods": {name: {"title": name} for name in METHODS}, "states": states}
 
 

@@ -15,6 +15,7 @@ from tailprompt.errors import BadInput
 from tailprompt.plan import blocks, standing
 from tailprompt.plan.agreement import differing, tolerant
 from tailprompt.plan.dependencies import sources
+from tailprompt.plan.either import run_folder
 from tailprompt.plan.held import LOCK, holder
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.made import read_back
@@ -128,8 +129,9 @@ def read_by(config: dict, everything: Blocks, job: str) -> list[str]:
 
 def read_for(config: dict, block: dict, what: str) -> list[str]:
     """The files that a table or figure is made of."""
+    results = Path("results", config["scale"])
     predictions = shown.predictions(
-        block, file=lambda one: runs.predictions(config["scale"], one, settled=True)
+        block, file=lambda point: str(run_folder(results, point) / "predictions.parquet")
     )
     reports = shown.reports(block, file=lambda name: data.report(config, name))
     others = {"reported": shown.reported(block), "beside": shown.drawn_from(block)}

@@ -64,7 +64,10 @@ def present(config: dict, root: Path = Path(".")) -> Present:
 
 def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")) -> Path:
     """The folder of a run: of one made here and one of a bundle, that which is what is asked now."""
-    wanted = partial(asked.asked, config, point, settings(config, point), here.weights(point.backbone), root)
+
+    def wanted() -> dict:  # which reads weights, and is seldom needed
+        return asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
+
     return either.run_folder(root / "results" / config["scale"], point, wanted)
 
 
