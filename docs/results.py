@@ -16,10 +16,12 @@ from tailprompt.report.typeset import md_text
 
 PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
 FAIR = {"glee": "glee-fair", "lpt": "lpt-fair"}  # paper -> the same with settings searched alike
+SEARCHED = {name: f"{PAPERS[paper]}, searched" for paper, name in FAIR.items()}
 VERDICTS = ("holds", "fails", "undecided", "not run")
 JUDGED = ("ours", "low", "high", "p_holm", "verdict")  # columns of a claim that a protocol changes
 ASKED = {  # the claims that answer the README's question
-    "glee": ("prompt-f1", "prompt-tail", "approximates"),
+    "glee": ("prompt-tail", "approximates"),
+    "glee-fair": ("prompt-tail",),
     "ptuning2": ("near-ft-ner",),
     "across": ("prefix-finetune",),
 }
@@ -54,7 +56,7 @@ def verdicts(results: Path) -> str:
 
     Claims under searched settings stand there once any of them is judged.
     """
-    searched = {name: f"{PAPERS[paper]}, searched" for paper, name in FAIR.items() if ran(results, name)}
+    searched = {name: says for name, says in SEARCHED.items() if ran(results, name)}
     rows = [[says, *map(str, counted(results, paper))] for paper, says in (PAPERS | searched).items()]
     return table(("paper", "claims", *VERDICTS), rows, "l" + "r" * 5)
 
@@ -107,12 +109,12 @@ def claims(results: Path, paper: str) -> str:
 
 def asked(results: Path) -> str:
     """The claims of all papers that compare prompt-tuning with fine-tuning."""
-    lines = []
+    lines, labels = [], PAPERS | SEARCHED
     for paper, names in ASKED.items():
         rows = judged(results, paper)
         rows = rows[rows.dataset == ALL].set_index("id")
         lines += [
-            [PAPERS[paper], md_text(rows.loc[name].says), compared(rows.loc[name]), *effect(rows.loc[name])]
+            [labels[paper], md_text(rows.loc[name].says), compared(rows.loc[name]), *effect(rows.loc[name])]
             for name in names
         ]
     return table(
