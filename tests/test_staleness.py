@@ -83,7 +83,7 @@ def prepared(*datasets):
 NUMBERS = count()
 YEAR = 365 * 86400 * 10**9  # nanoseconds
 TABLES = {"tabulate table2", "tabulate claims"}
-SCORES = "src/tailprompt/report/tables/scores.py"
+SCORES, READERS = "src/tailprompt/report/tables/scores.py", "src/tailprompt/data/readers.py"
 TINY = ("toy", "filed", "judged")  # the data sets whose runs have the backbone tiny
 WITH_WORDS = ("toy", "judged")
 GROWN = {"pretrain grown", "backbone grown"} | trained(["other"])
@@ -322,7 +322,8 @@ EDITS = {
     "vocabulary": (replaced(SCALE, "size: 300", "size: 310"), {"vocabulary grown", "pack grown"} | GROWN),
     "card": (replaced(SCALE, "seen: nothing", "seen: little"), set()),
     "seed": (replaced(SCALE, "seeds: [775]", "seeds: [775, 776]"), trained(seed="/776")),
-    "loader's code": (longer("src/tailprompt/data/readers.py"), prepared(*DATASETS)),
+    "loader's code": (longer(READERS), prepared(*DATASETS)),
+    "loader's code of its time": (of_its_time(READERS, longer(READERS)), prepared(*DATASETS)),
     "training code": (longer("src/tailprompt/training/loop.py"), set()),
     "figure's code": (longer("src/tailprompt/report/figures/features.py"), {"draw figure4"}),
     "table's code": (longer(SCORES), TABLES),
@@ -355,7 +356,7 @@ EDITS = {
     "file of other rows": (prepared_elsewhere(True), trained(["filed"])),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
-        touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
+        touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE, READERS),
         set(),
     ),
     "memory": (gone(".snakemake"), set()),
@@ -395,6 +396,22 @@ def test_an_edit_plans_exactly_these_jobs(project, edit):
 def test_what_is_damaged_is_made_again(project, name, jobs):
     with longer(f"results/tiny/{name}", " ")(project):
         assert planned(project) == jobs
+
+
+@pytest.mark.parametrize(
+    "name, job",
+    [
+        ("vocabulary/tokenizer.json", "vocabulary grown"),
+        ("vocabulary/tokenizer_config.json", "vocabulary grown"),
+        ("packed/pack.json", "pack grown"),
+        ("packed/train.bin", "pack grown"),
+    ],
+)
+def test_what_pre_training_reads_is_made_again_where_it_is_damaged_and_read(project, name, job):
+    with longer(f"results/tiny/pretraining/grown/{name}", " ")(project):
+        assert planned(project) == set()
+        with EDITS["recipe's rate"][0](project):
+            assert planned(project) == GROWN | {job}
 
 
 def test_a_damaged_note_does_not_hide_an_edit(project):

@@ -161,7 +161,8 @@ def kind_asked(kind, name):
     resolve()
     # preparing refuses a table or figure that names a class which is not there
     named = {"named": blocks.classes_asked(WHOLE, name)} if kind == "data" else {}
-    wanted, made = standing.wanted(config, kind, name) | named, standing.outputs(config, kind, name)
+    wanted = standing.wanted(config, kind, name) | named | standing.by_code(kind)
+    made = standing.outputs(config, kind, name)
     settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
