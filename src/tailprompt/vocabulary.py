@@ -91,7 +91,7 @@ def train(recipe: dict, corpora: list[Path], folder: Path, *, asked: dict[str, s
         )
     check_corpora(asked, corpora)
     with whole(folder / "tokenizer.json") as temporary:
-        tokenizer.save(str(temporary))
+        temporary.write_text(tokenizer.to_str(pretty=True), "utf-8")  # its own `save` raises no OSError
     write_json(folder / "tokenizer_config.json", {**config, "model_max_length": recipe["positions"]})
     for file in tokenizer_in(folder):
         seal(file)
