@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from contextlib import ExitStack, contextmanager
 from itertools import combinations, count
 from pathlib import Path
@@ -437,6 +438,43 @@ def test_two_edits_plan_the_jobs_of_both(project, pair):
         for edit in pair:
             both.enter_context(EDITS[edit][0](project))
         assert planned(project) == EDITS[pair[0]][1] | EDITS[pair[1]][1]
+
+
+@contextmanager
+def a_file(place):
+    """A file where a folder should be, which holds for root too."""
+    with kept(place):
+        shutil.rmtree(place)
+        place.touch()
+        yield
+        place.unlink()
+        place.mkdir()
+
+
+@contextmanager
+def locked(place):
+    """A folder that takes no file, of root either."""
+    if subprocess.run(["chattr", "+i", place], capture_output=True).returncode:
+        pytest.skip("no folder can be locked here")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", place], check=True)
+
+
+@pytest.mark.parametrize(
+    "shut, name, why",
+    [
+        (a_file, "results/tiny/logs/prepare", "Not a directory); move the file away"),
+        (locked, "results/tiny/logs/prepare", "Permission denied); give this user the right"),
+        (locked, ".snakemake/metadata", "Permission denied); give this user the right"),
+    ],
+)
+def test_a_place_that_takes_no_files_is_one_sentence_and_no_traceback(project, shut, name, why):
+    with EDITS["title"][0](project), shut(project / name):
+        status, text = said(project, *CONFIG, "--cores", "1")
+    assert status and "Traceback" not in text
+    assert text.splitlines()[-1].startswith(f"{name} cannot be read or written ({why}")
 
 
 def agrees(folder, monkeypatch):
