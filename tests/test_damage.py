@@ -1,7 +1,6 @@
 """Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
 
-run.json is protected where hard links are, as its digest is with what is kept of the run; a checkpoint that
-pre-training made is not.
+run.json is protected where hard links are, as its digest is with what is kept of the run.
 """
 
 from __future__ import annotations
@@ -259,6 +258,23 @@ def test_packed_data_do_not_stand_once_they_are_damaged_and_parts_may_be_missing
     assert standing.same(files(), {}, tmp_path / "note.json", tmp_path)
     flip(results / name)
     assert not standing.same(files(), {}, tmp_path / "note.json", tmp_path)
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty, Path.unlink])
+def test_weights_of_pre_training_are_refused_and_made_again_where_they_are_damaged(tmp_path, harm):
+    folder = tmp_path / "results/mine/pretraining/bert"
+    folder.mkdir(parents=True)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"weights")
+    write_json(folder / "pretraining.json", {"sha256": sha256(weights)})
+    made, asked = standing.outputs({"scale": "mine"}, "checkpoint", "bert", tmp_path), {"recipe": "digest"}
+    assert standing.same(made, {}, tmp_path / "note.json", tmp_path)
+    digests.check_folder(asked, folder)
+    harm(weights)
+    assert not standing.same(made, {}, tmp_path / "note.json", tmp_path)
+    says = r"model\.safetensors (not found|is not what pre-training wrote \(SHA-256, in .*; run snakemake)"
+    with pytest.raises(BadInput, match=says):
+        digests.check_folder(asked, folder)
 
 
 def test_pixels_of_former_versions_that_were_cut_say_what_to_do(tmp_path):

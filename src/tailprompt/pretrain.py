@@ -50,6 +50,7 @@ def pretrain(
     words = read_tokenizer(tokenizer)
     task = build(recipe, packed, words, device)
     if start:
+        digests.check_checkpoint(start)
         begin_from(task.model, start)
     pack, origin = read_json(packed / "pack.json"), start and digest_of(start)
     key = json.dumps([recipe, pack, origin, code()], sort_keys=True)
@@ -70,7 +71,7 @@ def pretrain(
         "computed_in": computed_in(device, recipe["precision"]),
         **surroundings(device),
     }
-    write_json(folder / "pretraining.json", about)
+    write_json(folder / digests.RECORD, about)
     (folder / "state.pt").unlink(missing_ok=True)
 
 

@@ -22,7 +22,7 @@ from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.plan import asked, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
-from tailprompt.plan.digests import digest_of
+from tailprompt.plan.digests import RECORD, altered, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
@@ -98,7 +98,13 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
 
 
 def intact(file: Path, root: Path = Path(".")) -> bool:
-    """Whether a file is what its job wrote; a prepared table has its digest in the report beside it."""
+    """Whether a file is what its job wrote.
+
+    A prepared table has its digest in the report beside it, and weights in the record of their pre-training.
+    """
+    if file.name == RECORD:
+        record = tolerant(file)
+        return record is not None and not altered(file.parent, record, root)
     told = reported(file.with_suffix(".json")) if file.suffix == ".parquet" else {}
     return as_written(file, partial(digest_of, root=root)) and told.get("sha256") in (
         None,
@@ -264,6 +270,6 @@ KINDS = {
     "vocabulary": Kind(made.vocabulary, recipes.to_learn, LEARNED),
     "packed": Kind(made.packed, recipes.to_pack, tuple(f"pretraining/{{}}/packed/{name}" for name in PACKED)),
     # pretraining.json is written after the weights, of one file or several
-    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, ("pretraining/{}/pretraining.json",)),
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, (f"pretraining/{{}}/{RECORD}",)),
     "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
 }
