@@ -48,9 +48,10 @@ onstart:
     jobs = [*workflow.dag.needrun_jobs()]
     check_asked(jobs)
     check_times(jobs)
+    check_writable(jobs)
     forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
     if GPUS and SLOTS > 1:
-        share()
+        refused_as(SystemExit)(share)()
 
 
 onsuccess:

@@ -132,14 +132,18 @@ seal(out)
     "vocabulary": """
 about = json.dumps([json_option(options["--recipe"], "--recipe"), sha(options["--corpus"])])
 for name in ("tokenizer.json", "tokenizer_config.json"):
-    Path(options["--out"], name).write_text(about)
+    file = Path(options["--out"], name)
+    file.write_text(about)
+    seal(file)
 """,
     "pack": """
 words = sha(options["--tokenizer"] + "/tokenizer.json")
 about = [json_option(options["--recipe"], "--recipe"), sha(options["--data"]), words]
 out = Path(options["--out"])
 out.mkdir(exist_ok=True)
-(out / "pack.json").write_text(json.dumps({"made": about}))
+for name in ("train.bin", "pack.json"):
+    (out / name).write_text(json.dumps({"made": about}))
+    seal(out / name)
 """,
     "pretrain": """
 out = Path(options["--out"])

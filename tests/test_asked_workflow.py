@@ -185,11 +185,15 @@ def test_a_start_that_is_trained_anew_retrains_what_starts_from_it(project):
     assert trained(project) == {"toy/prompt", "toy/prompt-focal"}
 
 
-def test_a_comment_in_prepare_retrains_nothing(project):
-    with open(project / "src/tailprompt/prepare.py", "a") as file:
-        file.write("\n# edited\n")
-    assert set(planned(project)) == {"prepare"}
-    assert trained(project) == set()
+def test_a_comment_in_prepare_retrains_nothing_and_so_once_it_is_put_back_with_its_old_time(project):
+    file, kept = project / "src/tailprompt/prepare.py", project / "prepare.kept"
+    shutil.copy2(file, kept)
+    with open(file, "a") as code:
+        code.write("\n# edited\n")
+    for _ in range(2):
+        assert set(planned(project)) == {"prepare"}
+        assert trained(project) == set()
+        shutil.copy2(kept, file)
 
 
 def test_an_edit_that_is_reverted_before_anything_ran_retrains_nothing(project):

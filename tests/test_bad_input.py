@@ -31,16 +31,18 @@ from tailprompt.data import listings
 from tailprompt.data import table as data
 from tailprompt.data.labels import in_order
 from tailprompt.data.splits import cut
-from tailprompt.errors import BadInput, stage
-from tailprompt.files import HOST, beside, json_option, whole, write_json
+from tailprompt.errors import BadInput, sentence, stage
+from tailprompt.files import HOST, beside, json_option, sha256, whole, write_json
 from tailprompt.inputs.encode import encode, encode_words
 from tailprompt.inputs.tokens import tokenized
 from tailprompt.machine.cpus import CPUS
 from tailprompt.model import backbones
 from tailprompt.model.tensors import write_tensors
+from tailprompt.plan import digests
 from tailprompt.plan.config import load
 from tailprompt.plan.held import claim, held
 from tailprompt.plan.retrain import delete
+from tailprompt.plan.standing import check_writable
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.training.outcome import write_predictions
 from tailprompt.training.state import Learner, Progress, save
@@ -570,6 +572,85 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path, monkeypatch, 
         r"error: .+ cannot be (deleted|(read or )?written) \(Read-only file system", said
     )
     assert said.count("\n") == 1 and "Errno" not in said
+
+
+def test_a_name_that_the_system_does_not_give_a_written_file_is_said_and_not_that_of_its_half(
+    tmp_path, monkeypatch
+):
+    def locked(source, target):
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(source), None, str(target))
+
+    monkeypatch.setattr(os, "replace", locked)
+    file = tmp_path / "run.json"
+    says = (
+        rf"^{file} cannot be written \(Operation not permitted: {file}\); give this user the right to it \("
+    )
+    with pytest.raises(BadInput, match=says):
+        write_json(file, {})
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EROFS, errno.EACCES])
+def test_a_disk_that_fails_while_a_file_is_written_is_said_with_the_file(tmp_path, number):
+    with pytest.raises(BadInput, match=rf"run\.json cannot be written \({os.strerror(number)} after 5 bytes"):
+        with whole(tmp_path / "run.json") as temporary:
+            temporary.write_text("begun")
+            raise OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize(
+    "error, says",
+    [
+        (
+            OSError(errno.EACCES, "Permission denied", "a"),
+            r"a cannot .* \(Permission denied\); give this user",
+        ),
+        (OSError(errno.EROFS, "Read-only file system", "a"), r"a .*; take a place on another disk"),
+        (
+            OSError(errno.ENOTDIR, "Not a directory", "a"),
+            r"a .*; move the file away that is where a folder is",
+        ),
+        (OSError(errno.EISDIR, "Is a directory", "a"), r"a .*; move the folder away that is where a file is"),
+        (
+            OSError(errno.EPERM, "Not permitted", ".a.part", None, "a"),
+            r"a cannot be read or written \(Not perm",
+        ),
+        (OSError(errno.EMFILE, "Too many open files", "a"), r"a cannot .* \(Too many open files\)$"),
+    ],
+)
+def test_what_to_do_is_said_where_the_system_refuses_a_file(error, says):
+    assert re.match(says, sentence(error))
+
+
+def test_what_jobs_could_not_write_is_refused_before_the_first(tmp_path, monkeypatch):
+    files = [tmp_path / name for name in ("data/toy.json", "logs/toy.log", "runs/1/run.json")]
+    files[1].parent.mkdir()
+    files[1].touch()
+    check_writable(files)
+    shut = {"folder": tmp_path / "logs", "file": files[1]}
+    for place in shut.values():
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "access", lambda path, _, place=place: Path(path) != place)
+            with pytest.raises(PermissionError) as refused:
+                check_writable(files)
+        assert refused.value.filename == str(place)
+    (tmp_path / "data").touch()
+    with pytest.raises(NotADirectoryError) as refused:
+        check_writable(files)
+    assert refused.value.filename == str(tmp_path / "data")
+
+
+def test_a_read_only_file_is_replaced_as_ever(tmp_path):
+    (tmp_path / "run.json").touch(mode=0o444)
+    check_writable([tmp_path / "run.json"])
+
+
+def test_digests_that_cannot_be_kept_are_computed_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "LARGE", 0)
+    monkeypatch.setattr(digests, "QUIET", 0)
+    (tmp_path / "weights").write_text("weights")
+    (tmp_path / "results").touch()  # where a folder should be
+    assert digests.digest_of(tmp_path / "weights", tmp_path) == sha256(tmp_path / "weights")
 
 
 @pytest.mark.parametrize("writes", [writes_json, makes_beside, holds, claim])

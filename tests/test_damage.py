@@ -1,23 +1,25 @@
 """Damaged files of every kind: who notices, and in which sentence. Nothing damaged becomes a number.
 
-Not protected are the packed data of pre-training; run.json is where hard links are, as its digest is with
-what is kept of the run.
+run.json is protected where hard links are, as its digest is with what is kept of the run.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import toy
 import toy_images
+from made_up import write_corpus
 
-from tailprompt import prepare
+from tailprompt import pack, prepare, pretrain, vocabulary
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
 from tailprompt.plan import agreement, digests, standing
@@ -195,6 +197,84 @@ def test_a_large_array_of_images_is_read_once_for_all_plans_and_jobs(tmp_path, m
         toy_images.run(Path("results/mine"), "linear")
         digests.noted.cache_clear()  # as in another process
     assert reads.count("toy.npy") == 1
+
+
+RECIPE = {"scripts": "all", "held_out": 0.2, "length": 16, "parts": 2, "positions": 64}
+RECIPE |= {"vocabulary": {"kind": "wordpiece", "size": 300, "alphabet": 60}}
+CORPUS, WORDS, PACKED = "corpora/made.txt.gz", "pretraining/bert/vocabulary", "pretraining/bert/packed"
+READ = [  # by which stage what of pre-training is read
+    (CORPUS, vocabulary),
+    (CORPUS, pack),
+    *((f"{WORDS}/{name}", stage) for name in pretrain.TOKENIZER for stage in (pack, pretrain)),
+    *((f"{PACKED}/{name}", pretrain) for name in ("pack.json", "train-1.bin", "train-2.bin", "held_out.bin")),
+]
+
+
+def pre_trained(monkeypatch, results, *stages):
+    """Stages of pre-training, as the workflow calls them."""
+    corpus, words, packed = (str(results / name) for name in (CORPUS, WORDS, PACKED))
+    told = {
+        vocabulary: ["--corpus", corpus, "--out", words],
+        pack: ["--data", corpus, "--tokenizer", words, "--out", packed],
+        pretrain: ["--name", "bert", "--packed", packed, "--tokenizer", words, "--out", str(results / "m")],
+    }
+    recipe = {**RECIPE, "task": "masked_language_model", "steps": 1, "seed": 1, "shape": {}}
+    for stage in stages:
+        monkeypatch.setattr("sys.argv", ["stage", "--recipe", json.dumps(recipe), *told[stage]])
+        stage.main()
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """The results of a scale with a corpus as `collect` seals it, its vocabulary and its packed data."""
+    results = tmp_path_factory.mktemp("packed") / "results/mine"
+    (results / "corpora").mkdir(parents=True)
+    text = write_corpus(results / "made.txt").read_bytes()
+    (results / CORPUS).write_bytes(gzip.compress(text, mtime=0))
+    seal(results / CORPUS)
+    with pytest.MonkeyPatch.context() as patch:
+        pre_trained(patch, results, vocabulary, pack)
+    return results
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty])
+@pytest.mark.parametrize("name, stage", READ, ids=[f"{Path(name).name}-{by.__name__}" for name, by in READ])
+def test_what_pre_training_reads_is_refused_where_it_is_damaged(
+    packed, tmp_path, monkeypatch, harm, name, stage
+):
+    results = shutil.copytree(packed, tmp_path / "mine")
+    harm(results / name)
+    said = rf"{Path(name).name} is not what its job wrote \(SHA-256\); run snakemake again"
+    with pytest.raises(BadInput, match=said):
+        pre_trained(monkeypatch, results, stage)
+
+
+@pytest.mark.parametrize("name", [f"{WORDS}/tokenizer.json", f"{PACKED}/pack.json", f"{PACKED}/train-2.bin"])
+def test_packed_data_do_not_stand_once_they_are_damaged_and_parts_may_be_missing(packed, tmp_path, name):
+    results = shutil.copytree(packed, tmp_path / "results/mine")
+    kind = "packed" if name.startswith(PACKED) else "vocabulary"
+    files = partial(standing.outputs, {"scale": "mine"}, kind, "bert", tmp_path)
+    (results / PACKED / "train-1.bin").unlink()
+    assert standing.same(files(), {}, tmp_path / "note.json", tmp_path)
+    flip(results / name)
+    assert not standing.same(files(), {}, tmp_path / "note.json", tmp_path)
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty, Path.unlink])
+def test_weights_of_pre_training_are_refused_and_made_again_where_they_are_damaged(tmp_path, harm):
+    folder = tmp_path / "results/mine/pretraining/bert"
+    folder.mkdir(parents=True)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"weights")
+    write_json(folder / "pretraining.json", {"sha256": sha256(weights)})
+    made, asked = standing.outputs({"scale": "mine"}, "checkpoint", "bert", tmp_path), {"recipe": "digest"}
+    assert standing.same(made, {}, tmp_path / "note.json", tmp_path)
+    digests.check_folder(asked, folder)
+    harm(weights)
+    assert not standing.same(made, {}, tmp_path / "note.json", tmp_path)
+    says = r"model\.safetensors (not found|is not what pre-training wrote \(SHA-256, in .*; run snakemake)"
+    with pytest.raises(BadInput, match=says):
+        digests.check_folder(asked, folder)
 
 
 def test_pixels_of_former_versions_that_were_cut_say_what_to_do(tmp_path):

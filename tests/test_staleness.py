@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from contextlib import ExitStack, contextmanager
 from itertools import combinations, count
 from pathlib import Path
@@ -83,7 +84,7 @@ def prepared(*datasets):
 NUMBERS = count()
 YEAR = 365 * 86400 * 10**9  # nanoseconds
 TABLES = {"tabulate table2", "tabulate claims"}
-SCORES = "src/tailprompt/report/tables/scores.py"
+SCORES, READERS = "src/tailprompt/report/tables/scores.py", "src/tailprompt/data/readers.py"
 TINY = ("toy", "filed", "judged")  # the data sets whose runs have the backbone tiny
 WITH_WORDS = ("toy", "judged")
 GROWN = {"pretrain grown", "backbone grown"} | trained(["other"])
@@ -322,7 +323,8 @@ EDITS = {
     "vocabulary": (replaced(SCALE, "size: 300", "size: 310"), {"vocabulary grown", "pack grown"} | GROWN),
     "card": (replaced(SCALE, "seen: nothing", "seen: little"), set()),
     "seed": (replaced(SCALE, "seeds: [775]", "seeds: [775, 776]"), trained(seed="/776")),
-    "loader's code": (longer("src/tailprompt/data/readers.py"), prepared(*DATASETS)),
+    "loader's code": (longer(READERS), prepared(*DATASETS)),
+    "loader's code of its time": (of_its_time(READERS, longer(READERS)), prepared(*DATASETS)),
     "training code": (longer("src/tailprompt/training/loop.py"), set()),
     "figure's code": (longer("src/tailprompt/report/figures/features.py"), {"draw figure4"}),
     "table's code": (longer(SCORES), TABLES),
@@ -355,7 +357,7 @@ EDITS = {
     "file of other rows": (prepared_elsewhere(True), trained(["filed"])),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
-        touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
+        touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE, READERS),
         set(),
     ),
     "memory": (gone(".snakemake"), set()),
@@ -397,6 +399,22 @@ def test_what_is_damaged_is_made_again(project, name, jobs):
         assert planned(project) == jobs
 
 
+@pytest.mark.parametrize(
+    "name, job",
+    [
+        ("vocabulary/tokenizer.json", "vocabulary grown"),
+        ("vocabulary/tokenizer_config.json", "vocabulary grown"),
+        ("packed/pack.json", "pack grown"),
+        ("packed/train.bin", "pack grown"),
+    ],
+)
+def test_what_pre_training_reads_is_made_again_where_it_is_damaged_and_read(project, name, job):
+    with longer(f"results/tiny/pretraining/grown/{name}", " ")(project):
+        assert planned(project) == set()
+        with EDITS["recipe's rate"][0](project):
+            assert planned(project) == GROWN | {job}
+
+
 def test_a_damaged_note_does_not_hide_an_edit(project):
     """Its rows are prepared anew. Runs wait for the next command, which tables ask for if the rows differ."""
     change, _ = EDITS["split"]
@@ -422,6 +440,43 @@ def test_two_edits_plan_the_jobs_of_both(project, pair):
         assert planned(project) == EDITS[pair[0]][1] | EDITS[pair[1]][1]
 
 
+@contextmanager
+def a_file(place):
+    """A file where a folder should be, which holds for root too."""
+    with kept(place):
+        shutil.rmtree(place)
+        place.touch()
+        yield
+        place.unlink()
+        place.mkdir()
+
+
+@contextmanager
+def locked(place):
+    """A folder that takes no file, of root either."""
+    if subprocess.run(["chattr", "+i", place], capture_output=True).returncode:
+        pytest.skip("no folder can be locked here")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", place], check=True)
+
+
+@pytest.mark.parametrize(
+    "shut, name, why",
+    [
+        (a_file, "results/tiny/logs/prepare", "Not a directory); move the file away"),
+        (locked, "results/tiny/logs/prepare", "Permission denied); give this user the right"),
+        (locked, ".snakemake/metadata", "Permission denied); give this user the right"),
+    ],
+)
+def test_a_place_that_takes_no_files_is_one_sentence_and_no_traceback(project, shut, name, why):
+    with EDITS["title"][0](project), shut(project / name):
+        status, text = said(project, *CONFIG, "--cores", "1")
+    assert status and "Traceback" not in text
+    assert text.splitlines()[-1].startswith(f"{name} cannot be read or written ({why}")
+
+
 def agrees(folder, monkeypatch):
     """Whether all runs are what the configuration asks, on the data, weights and starts that there are."""
     monkeypatch.chdir(folder)
@@ -441,7 +496,7 @@ def agrees(folder, monkeypatch):
 def test_one_run_of_the_command_after_many_edits_leaves_what_is_asked_and_so_after_they_are_taken_back(
     project, monkeypatch
 ):
-    order = random.Random(17).sample(SAFE, len(SAFE))
+    order = random.Random(18).sample(SAFE, len(SAFE))
     for edits in (order[::2], order[1::2]):
         with ExitStack() as stack:
             for edit in edits:

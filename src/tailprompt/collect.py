@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tailprompt.data.articles import articles, paragraphs
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import given, json_option, whole, write_json
+from tailprompt.files import given, json_option, seal, whole, write_json
 from tailprompt.machine.progress import shown
 
 
@@ -64,7 +64,10 @@ def main() -> None:
     if not options.out.name.endswith(".txt.gz"):
         raise BadInput(f"--out {options.out}: a corpus is written as .txt.gz")
     counts = collect(row, options.repository, options.out)
-    write_json(options.out.with_name(f"{options.out.name[:-7]}.json"), {**row, **counts})
+    beside = options.out.with_name(f"{options.out.name[:-7]}.json")
+    write_json(beside, {**row, **counts})
+    for file in (options.out, beside):
+        seal(file)
 
 
 if __name__ == "__main__":

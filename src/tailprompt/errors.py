@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -9,6 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 IRREGULAR = {"are": "is", "have": "has", "do": "does"}  # verbs
+NO_RIGHT = "give this user the right to it (see ls -ld and lsattr), or take another place"
+NO_FOLDER = "move the file away that is where a folder is wanted, or take another place"
+TO_DO = {  # where the system refuses a file
+    errno.EACCES: NO_RIGHT,
+    errno.EPERM: NO_RIGHT,
+    errno.EROFS: "take a place on another disk",
+    errno.EISDIR: "move the folder away that is where a file is wanted, or take another place",
+    errno.ENOTDIR: NO_FOLDER,
+    errno.EEXIST: NO_FOLDER,
+}
 
 
 class BadInput(ValueError):
@@ -98,13 +109,19 @@ def why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def to_do(error: OSError) -> str:
+    """What to do then, as the end of a sentence; empty where the reason says it."""
+    linked = error.filename is not None and os.path.islink(error.filename)
+    return f"; {TO_DO[error.errno]}" if error.errno in TO_DO and not linked else ""
+
+
 def sentence(error: Exception) -> str | None:
     """What a user can act on in an exception; None for a fault of ours."""
     if isinstance(error, BadInput):
         return str(error)
     if isinstance(error, OSError):
-        named = error.filename is not None
-        return f"{error.filename} cannot be read or written ({why(error)})" if named else f"{why(error)}"
+        name = error.filename2 or error.filename  # of two the one that a file was to become
+        return f"{name} cannot be read or written ({why(error)}){to_do(error)}" if name else why(error)
     text = " ".join(str(error).split())
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
         return (

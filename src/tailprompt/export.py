@@ -16,7 +16,7 @@ from tailprompt.files import keyed, read_json, reading
 from tailprompt.model import adapter, lora_adapter
 from tailprompt.model.adapter_config import KINDS
 from tailprompt.model.weights import file_of
-from tailprompt.plan.places import present
+from tailprompt.plan.either import with_weights
 from tailprompt.training.record import finished
 
 EXPORTED = (*KINDS, "lora")  # tuners
@@ -27,7 +27,7 @@ def export(run: Path, folder: Path) -> None:
 
     Raises BadInput if the folder is not empty, or the run is not finished or trained nothing that peft has.
     """
-    run = present(run)
+    run = with_weights(run)
     with finished(run):
         about = read_json(run / "run.json", "settings", "backbone")
         settings = keyed(about["settings"], "its settings", "tuner")

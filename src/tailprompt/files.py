@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tailprompt.errors import BadInput, known, why
+from tailprompt.errors import BadInput, known, to_do, why
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,44 +25,58 @@ if TYPE_CHECKING:
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
 ASKED = ("spec", "row", "recipe")  # what of a job's file its stage reads
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in a quota, or for so large a file
+LOST = (errno.EIO, errno.ESTALE, errno.EROFS, errno.EPERM, errno.EACCES)  # a disk or a server fails meanwhile
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which is renamed to `path` only if the block succeeds.
 
-    Raises BadInput before the block if `path` cannot be written, and after it if the disk is full.
+    Raises BadInput before the block if `path` cannot be written, and after it if the disk is full or does not
+    take the name.
     """
     path = Path(path)
     if not path.name or path.is_dir():
         raise BadInput(f"{path} is a folder; name a file in it to write to")
     temporary = temporary_of(path)
-    try:
+    with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         clear(path)
         temporary.touch()
         mode = temporary.stat().st_mode
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written ({why(error)}: {error.filename})") from None
     try:
         with writing(path, temporary):
             yield temporary
-        os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
-        os.replace(temporary, path)
+        with naming(path):
+            os.chmod(temporary, mode)  # safetensors would keep a file from a group that shares the folder
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system refuses while it makes a place for `path`, as BadInput with that name."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename2 or error.filename
+        place = (
+            path.parent if Path(place or path).suffix == ".part" else place
+        )  # the name of no file of theirs
+        raise BadInput(f"{path} cannot be written ({why(error)}: {place}){to_do(error)}") from None
+
+
+@contextmanager
 def writing(path: str | Path, part: Path | None = None) -> Iterator[None]:
-    """What a full disk raises, which names no file, as BadInput with the name of the file.
+    """What a disk that is full or fails raises, which names no file, as BadInput with the name of the file.
 
     part: what is written of it so far, whose bytes are told.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in FULL and (error.errno not in LOST or error.filename):
             raise
         size = f" after {part.stat().st_size:,} bytes" if part and part.is_file() else ""
         reason = f"{os.strerror(error.errno)}{size}; {room(path):,} bytes are free"
@@ -88,10 +102,11 @@ def beside(folder: Path) -> Iterator[Path]:
     Those that killed processes of this machine left there are removed too.
     """
     temporary = temporary_of(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    clear(folder)
-    try:
+    with naming(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        clear(folder)
         temporary.mkdir()
+    try:
         yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -20,10 +20,11 @@ import numpy as np
 
 from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, counted, stage
-from tailprompt.files import asked_of, json_option, sha256, whole, write_json
+from tailprompt.files import asked_of, check_sealed, json_option, seal, sha256, whole, write_json
 from tailprompt.machine.progress import shown
-from tailprompt.plan.digests import check_corpora
+from tailprompt.plan.digests import check_corpora, digest_of
 from tailprompt.pretraining import labelled
+from tailprompt.pretraining.folders import packed_in, tokenizer_in
 
 TOGETHER = 1000  # documents encoded at a time
 
@@ -115,6 +116,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="for text: folder of the tokenizer")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder for the arrays")
     options = parser.parse_args()
+    check_sealed(*options.data, *tokenizer_in(options.tokenizer), digest=digest_of)
     if options.tokenizer:
         recipe = json_option(options.recipe, "--recipe", "scripts", "held_out", "length")
         counts = pack_text(recipe, options.data, options.tokenizer, options.out)
@@ -126,6 +128,8 @@ def main() -> None:
     check_corpora(asked_of(options.recipe).get("corpus"), tables)
     digests = {file.name: sha256(file) for file in tables}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
+    for file in packed_in(options.out):
+        seal(file)
 
 
 def tables_of(source: Path) -> list[Path]:

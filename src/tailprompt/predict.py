@@ -40,7 +40,7 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
 from tailprompt.plan import agreement
-from tailprompt.plan.places import present
+from tailprompt.plan.either import with_weights
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Given, Task
@@ -163,7 +163,7 @@ def predict_file(
         raise BadInput(f"there is no file {file}")
     if out.resolve() == file.resolve():
         raise BadInput(f"--out is {file} itself; name another file")
-    run = present(run)
+    run = with_weights(run)
     about = record(run)
     file_of(run)  # says so if its weights did not travel
     check_out(out, about["task"].shown_as)

@@ -24,11 +24,13 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
+from tailprompt.files import check_room, check_sealed, json_option, read_json, sha256, whole, write_json
 from tailprompt.machine.cpus import threads
 from tailprompt.machine.gpus import DEVICE, SLOTS, free
 from tailprompt.model.folder import WHOLE, weights_in
 from tailprompt.model.tensors import write_tensors
+from tailprompt.plan import digests
+from tailprompt.pretraining.folders import TOKENIZER, packed_in, tokenizer_in
 from tailprompt.pretraining.objectives import Batch, Task, build
 from tailprompt.training.finite import not_finite
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
@@ -44,16 +46,18 @@ def pretrain(
     name: str, recipe: dict, packed: Path, tokenizer: Path | None, start: Path | None, folder: Path, device
 ) -> None:
     """Train the recipe's model on `packed` and write its checkpoint to `folder`."""
+    check_sealed(*packed_in(packed), *tokenizer_in(tokenizer), digest=digests.digest_of)
     words = read_tokenizer(tokenizer)
     task = build(recipe, packed, words, device)
     if start:
+        digests.check_checkpoint(start)
         begin_from(task.model, start)
     pack, origin = read_json(packed / "pack.json"), start and digest_of(start)
     key = json.dumps([recipe, pack, origin, code()], sort_keys=True)
     progress = train(task, recipe, folder / "state.pt", key, name)
     write_model(task.model, folder, recipe)
     if tokenizer:
-        copy_files(tokenizer, folder, ["tokenizer.json", "tokenizer_config.json"])
+        copy_files(tokenizer, folder, TOKENIZER)
     with whole(folder / "curve.csv") as temporary:
         pd.DataFrame(progress.curve).drop(columns=["epoch", "lr"]).to_csv(temporary, index=False)
     about = {
@@ -67,7 +71,7 @@ def pretrain(
         "computed_in": computed_in(device, recipe["precision"]),
         **surroundings(device),
     }
-    write_json(folder / "pretraining.json", about)
+    write_json(folder / digests.RECORD, about)
     (folder / "state.pt").unlink(missing_ok=True)
 
 
@@ -180,7 +184,7 @@ def held_out(model: nn.Module, *, task: Task, precision: str) -> dict[str, float
     return {"held_out_loss": float(losses.mean()), "held_out_accuracy": float(right.mean())}
 
 
-def copy_files(source: Path, folder: Path, names: list[str]) -> None:
+def copy_files(source: Path, folder: Path, names: Iterable[str]) -> None:
     """Copy files from one folder to another, each atomically."""
     for name in names:
         with whole(folder / name) as temporary:

@@ -14,8 +14,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import asked_of, json_option, whole, write_json
-from tailprompt.plan.digests import check_corpora
+from tailprompt.files import asked_of, check_sealed, json_option, seal, whole, write_json
+from tailprompt.plan.digests import check_corpora, digest_of
+from tailprompt.pretraining.folders import tokenizer_in
 from tailprompt.pretraining.recipes import SENTINELS
 
 
@@ -72,6 +73,7 @@ def train(recipe: dict, corpora: list[Path], folder: Path, *, asked: dict[str, s
     asked: the digests that they should have, by name. Raises BadInput if they have others, or are too small
     for the vocabulary.
     """
+    check_sealed(*corpora, digest=digest_of)
     settings = dict(recipe["vocabulary"])
     learn, share = named(KINDS, settings.pop("kind"), "kind of vocabulary"), settings.pop("share", 1.0)
     paragraphs = (
@@ -89,8 +91,10 @@ def train(recipe: dict, corpora: list[Path], folder: Path, *, asked: dict[str, s
         )
     check_corpora(asked, corpora)
     with whole(folder / "tokenizer.json") as temporary:
-        tokenizer.save(str(temporary))
+        temporary.write_text(tokenizer.to_str(pretty=True), "utf-8")  # its own `save` raises no OSError
     write_json(folder / "tokenizer_config.json", {**config, "model_max_length": recipe["positions"]})
+    for file in tokenizer_in(folder):
+        seal(file)
 
 
 def main() -> None:

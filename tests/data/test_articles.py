@@ -10,7 +10,7 @@ from tailprompt import collect
 from tailprompt.data.articles import articles, cleaned, count_sentences, paragraphs
 from tailprompt.data.corpus import documents
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256
+from tailprompt.files import sealed, sha256
 
 LEAD = "The RIVER is long.[1] It flows north."
 ARTICLE = f"""{LEAD}
@@ -119,6 +119,7 @@ def test_a_repository_gives_the_same_corpus_each_time_with_its_source_and_counts
     text = gzip.decompress(out.read_bytes())
     assert record.items() >= {**ROW, "commit": commit, "articles": 3, "documents": 2, "paragraphs": 3}.items()
     assert record["bytes"] == len(text)
+    assert all(file.name in sealed(file) for file in (out, out.parent / "wiki.json"))
 
 
 def test_a_repository_that_cannot_be_read_is_one_sentence(tmp_path):

@@ -183,6 +183,20 @@ def test_of_a_run_made_here_and_one_of_a_bundle_the_one_that_is_asked_is_taken(t
     assert either.run_folder(tmp_path, where) == bundled
 
 
+@pytest.mark.parametrize("here", [0, 1])
+def test_weights_are_those_of_the_run_made_here_and_it_is_said_where_tables_show_another(
+    tmp_path, capsys, here
+):
+    where, own = finished(tmp_path, (WANTED, OTHERS)[here])
+    _, bundled = brought(tmp_path, WANTED)
+    write_json(tmp_path / "asked" / f"{where.path}.json", WANTED)
+    assert either.with_weights(own) == own
+    said = f"{own} is not what is asked now; tables show {bundled}, whose weights did not travel\n"
+    assert capsys.readouterr().err == ("", said)[here]
+    (own / "run.json").unlink()
+    assert either.with_weights(own) == bundled, "for the sentence that it has none"
+
+
 def test_a_run_that_lacks_files_or_is_on_former_data_gives_way_to_that_of_a_bundle(tmp_path):
     where, own = finished(tmp_path, WANTED, data={"sha256": "then"})
     _, bundled = brought(tmp_path, WANTED, data={"sha256": "now"})

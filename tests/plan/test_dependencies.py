@@ -1,10 +1,11 @@
 """The source files that a module depends on, which rules take as input."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tailprompt.plan.dependencies import sources
+from tailprompt.plan.dependencies import digest, sources
 
 FILES = {
     "pkg/__init__.py": "",
@@ -43,6 +44,17 @@ def test_a_package_imports_what_its_init_does(root):
 
 def test_a_package_can_be_left_out(root):
     assert not any("sub" in file for file in found("pkg.top", root, without="pkg.sub"))
+
+
+@pytest.mark.parametrize("file, same", [("unused", True), ("near", False), ("sub/inside", False)])
+def test_one_digest_tells_of_the_content_of_all_of_them_whatever_their_times(root, file, same):
+    before, path = digest("pkg.top", root), Path(root, f"pkg/{file}.py")
+    status, text = path.stat(), path.read_text()
+    for edited, unchanged in ((f"{text}# edited\n", same), (text, True)):
+        path.write_text(edited)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        digest.cache_clear()
+        assert (digest("pkg.top", root) == before) == unchanged
 
 
 def test_a_module_that_is_not_there_is_an_error(root):

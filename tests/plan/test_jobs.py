@@ -108,8 +108,7 @@ def test_backbones_are_made_whose_corpora_a_scale_names():
 def noted(config, kind, name, root):
     """What a job makes, and the note that it leaves."""
     for file in standing.outputs(config, kind, name, root):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
+        write_json(file, {})
     write_json(root / standing.note(config, kind, name), standing.wanted(config, kind, name, root))
 
 

@@ -99,10 +99,14 @@ def test_a_run_that_a_snakemake_has_started_is_failed_once_that_has_ended_withou
     assert "1 run: 1 failed\n" in text and code == FAILED
 
 
-@pytest.mark.parametrize("mended", ["asked", "data", "snakemake", "other settings", None])
-@pytest.mark.parametrize("kind", ["run", "data"])
+MENDED = ["asked", "data", "snakemake", "other settings", None]
+
+
+@pytest.mark.parametrize(
+    "kind, mended", [*((kind, mended) for kind in ("run", "data") for mended in MENDED), ("data", "code")]
+)
 def test_a_failure_counts_until_what_its_job_is_asked_or_reads_has_changed(
-    tmp_path, monkeypatch, mended, kind
+    tmp_path, monkeypatch, kind, mended
 ):
     point, results = POINTS[0], tmp_path / "results/demo"
     alone(monkeypatch, tmp_path, point)
@@ -117,7 +121,8 @@ def test_a_failure_counts_until_what_its_job_is_asked_or_reads_has_changed(
         )
         read = tmp_path / "words.csv"
         wanted = standing.wanted(DEMO, "data", point.dataset)
-        monkeypatch.setattr(standing, "wanted", lambda *_: wanted)
+        monkeypatch.setattr(standing, "wanted", lambda *_, asked=wanted: asked)
+        wanted = wanted | ({"code": "other"} if mended == "code" else standing.by_code("data"))
         monkeypatch.setattr("tailprompt.plan.faults.read_by", lambda *_: [read.name])
     for file in (log, asks, read):
         file.parent.mkdir(parents=True, exist_ok=True)

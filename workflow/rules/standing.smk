@@ -4,6 +4,7 @@ RESULTS = Path("results", SCALE)
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
+WRITTEN = "incomplete locks log metadata".split()  # folders in .snakemake
 # rules that make what training takes
 TRAINED_ON = {*"decode annotate prepare collect vocabulary pack pretrain backbone".split()}
 
@@ -41,6 +42,8 @@ claimed = cache(held.claim)  # kept open, and so held, to the end
 def starts_jobs():
     """Whether this process starts jobs itself: it is no dry run and none of the jobs. No other does so here."""
     starts = workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
+    if starts:
+        standing.check_writable(Path(".snakemake", name, "of Snakemake") for name in WRITTEN)
     if starts and workflow.execution_settings.lock:
         claimed(RESULTS)
     return starts
@@ -130,6 +133,14 @@ def check_times(jobs):
     standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
 
 
+@refused_as(SystemExit)
+def check_writable(jobs):
+    """Exit with a sentence if a file cannot be written that a job writes, with its log and its notes."""
+    noted = [job.params.get(name) for job in jobs for name in ("note", "kept")]
+    files = [*filter(None, noted), *(file for job in jobs for file in (*job.output, *job.log))]
+    standing.check_writable(map(Path, files))
+
+
 def run_inputs(wildcards):
     """The inputs of training. A newer input does not retrain a run that already is what is asked."""
     point = points.Point.at(wildcards.point)
@@ -161,7 +172,8 @@ def kind_asked(kind, name):
     resolve()
     # preparing refuses a table or figure that names a class which is not there
     named = {"named": blocks.classes_asked(WHOLE, name)} if kind == "data" else {}
-    wanted, made = standing.wanted(config, kind, name) | named, standing.outputs(config, kind, name)
+    wanted = standing.wanted(config, kind, name) | named | standing.by_code(kind)
+    made = standing.outputs(config, kind, name)
     settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 

@@ -1,14 +1,17 @@
 """The source files that a module depends on, read from import statements without importing anything.
 
-A rule with these files as input runs again when one of them changes, and only then.
+A rule with these files as input runs again when one of them changes, and only then. Times of files do not
+tell of code that was put back from a backup; a digest of their content does.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 from functools import cache
 from pathlib import Path
 
+from tailprompt.files import sha256
 from tailprompt.plan.home import found
 
 
@@ -31,6 +34,12 @@ def sources(module: str, root: str = "src", *, without: str | None = None) -> li
             modules.add(name)
             waiting += imported(name, root)
     return sorted(str(file_of(name, root)) for name in modules)
+
+
+@cache
+def digest(module: str, root: str = "src") -> str:
+    """One digest of the content of the files of `sources`, wherever the project lies."""
+    return hashlib.sha256("\n".join(map(sha256, sources(module, root))).encode()).hexdigest()
 
 
 @cache

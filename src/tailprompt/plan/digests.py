@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json, sha256, write_json
-from tailprompt.model.folder import files_in
+from tailprompt.model.folder import WHOLE, files_in, weights_in
 
 KEPT = Path("results/digests.json")
+RECORD = "pretraining.json"  # of a checkpoint that pre-training made
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
 QUIET = 2 * 10**9  # nanoseconds: a file that changed just now may change again and keep its times
 
@@ -39,7 +41,8 @@ def digest_of(file: Path, root: Path = Path(".")) -> str:
         if time.time_ns() - max(state[1:]) < QUIET:
             return digest
         known[name] = [*state, digest]
-        write_json(kept, {**read(kept), **known})
+        with suppress(BadInput):  # of a place that takes no writes, where they are computed each time
+            write_json(kept, {**read(kept), **known})
     return known[name][-1]
 
 
@@ -51,12 +54,32 @@ def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[s
 def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -> None:
     """Raise BadInput if the backbone that a job has read is not what it was asked; None compares nothing.
 
-    Of a checkpoint that a recipe makes the digest of the recipe is asked, which is not compared either.
+    Of a checkpoint that a recipe makes the digest of the recipe is asked; compared are the digests beside it.
     """
-    if asked and "recipe" not in asked:
+    if asked and "recipe" in asked:
+        check_checkpoint(folder)
+    elif asked:
         found = digests_in(folder, family)
         names = asked.keys() | found.keys()
         refuse([folder / name for name in names if asked.get(name) != found.get(name)])
+
+
+def check_checkpoint(folder: Path) -> None:
+    """Raise BadInput if weights that pre-training wrote are missing, or others by its record."""
+    record = folder / RECORD
+    if record.is_file() and weights_in(folder) and (wrong := altered(folder, read_json(record))):
+        raise BadInput(
+            f"{wrong[0]} is not what pre-training wrote (SHA-256, in {record}); run snakemake again, which "
+            "makes it anew"
+        )
+
+
+def altered(folder: Path, record: dict, root: Path = Path(".")) -> list[Path]:
+    """The files of a checkpoint's weights that do not have the digests of its record, or are not there."""
+    told = record.get("sha256") or {}
+    digests = told if isinstance(told, dict) else {WHOLE: told}
+    files = {folder / name: digest for name, digest in digests.items()}
+    return [file for file in files if not file.is_file() or digest_of(file, root) != files[file]]
 
 
 def check_read(asked: dict) -> None:

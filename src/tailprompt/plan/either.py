@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tailprompt.errors import tell
 from tailprompt.plan.agreement import asked_of, stands_in, start_is_here, tolerant
 from tailprompt.plan.places import brought, in_bundles, present
 from tailprompt.plan.points import Point
@@ -27,6 +28,17 @@ def taken(here: Path, wanted: Callable[[], dict | None] | None = None) -> Path:
     asked = wanted() if wanted else asked_of(here)
     standing = [folder for folder in folders if asked and stands_in(folder, asked)]
     return (standing or folders)[0]
+
+
+def with_weights(run: Path) -> Path:
+    """The folder of a run for what needs its weights: the one that was made here, as no bundle brings any.
+
+    Says so where tables show the other.
+    """
+    folder = present(run)
+    if not brought(folder) and brought(shown := taken(folder)):
+        tell(f"{folder} is not what is asked now; tables show {shown}, whose weights did not travel")
+    return folder
 
 
 def came_alone(folder: Path) -> bool:

@@ -114,8 +114,7 @@ def read_by(config: dict, everything: Blocks, job: str) -> list[str]:
     """The files that a job reads, beside what it is asked."""
     kind, _, name = job.partition("/")
     if kind in standing.KINDS:
-        code = sources("tailprompt.prepare") if kind == "data" else []
-        return [*flat(standing.KINDS[kind].takes(config, name)), *code]
+        return flat(standing.KINDS[kind].takes(config, name))
     if kind == "card":
         return [recipes.checkpoint(config, name)]
     if kind == "choices":
@@ -142,7 +141,7 @@ def asked_of(config: dict, everything: Blocks, job: str, root: Path) -> dict:
     """What a job is asked now, as far as that is known without Snakemake."""
     kind, _, name = job.partition("/")
     if kind in standing.KINDS:
-        return standing.wanted(config, kind, name, root)
+        return standing.wanted(config, kind, name, root) | standing.by_code(kind)
     spec = everything.get((kind, *name.split("/")))
     return read_back({"spec": spec}) if spec else {}
 

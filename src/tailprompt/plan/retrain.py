@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tailprompt.errors import BadInput, few, known, why
+from tailprompt.errors import BadInput, few, known, to_do, why
 from tailprompt.plan import blocks
 from tailprompt.plan.held import claim, holder, name_of
 from tailprompt.plan.places import BUNDLED, results_of
@@ -86,7 +86,7 @@ def delete(places: list[Path]) -> None:
                 shutil.rmtree(place)
                 log_of(place).unlink(missing_ok=True)
             except OSError as error:
-                raise BadInput(f"{place} cannot be deleted ({why(error)})") from None
+                raise BadInput(f"{place} cannot be deleted ({why(error)}){to_do(error)}") from None
 
 
 def log_of(place: Path) -> Path:

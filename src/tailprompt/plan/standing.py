@@ -6,31 +6,36 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import asked, either, made
+from tailprompt.plan import asked, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
-from tailprompt.plan.digests import digest_of
+from tailprompt.plan.digests import RECORD, altered, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
+from tailprompt.pretraining.folders import PACKED, TOKENIZER
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 PLANNED = time.time_ns()  # of this process
 UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
+BESIDE = ("named", "code")  # what the rule asks of preparing too: classes that tables name, and by which code
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Kind:
     """What a rule makes.
 
     asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files. makes: its
-    outputs below `results/<scale>`, with {} for the name.
+    outputs below `results/<scale>`, with {} for the name, and perhaps a pattern of files.
     """
 
     asks: Callable[..., dict]
@@ -93,7 +98,13 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
 
 
 def intact(file: Path, root: Path = Path(".")) -> bool:
-    """Whether a file is what its job wrote; a prepared table has its digest in the report beside it."""
+    """Whether a file is what its job wrote.
+
+    A prepared table has its digest in the report beside it, and weights in the record of their pre-training.
+    """
+    if file.name == RECORD:
+        record = tolerant(file)
+        return record is not None and not altered(file.parent, record, root)
     told = reported(file.with_suffix(".json")) if file.suffix == ".parquet" else {}
     return as_written(file, partial(digest_of, root=root)) and told.get("sha256") in (
         None,
@@ -136,7 +147,7 @@ def of_rows(asked: dict) -> dict:
     classes = asked["words"] and [line[0] for line in asked["words"]]
     parts = {name: of_rows(part) for name, part in asked["parts"].items()}
     first = of_first(asked["first"])
-    asked = {key: value for key, value in asked.items() if key != "named"}  # classes that tables name
+    asked = {key: value for key, value in asked.items() if key not in BESIDE}
     return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
 
 
@@ -155,9 +166,17 @@ def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
     return made.read_back(KINDS[kind].asks(config, name, root))
 
 
+def by_code(kind: str) -> dict[str, str]:
+    """The digest of the code that prepares data, which their rule asks too. What takes hours asks none."""
+    return {"code": dependencies.digest("tailprompt.prepare")} if kind == "data" else {}
+
+
 def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:
-    """The files that a job makes."""
-    return [root / "results" / config["scale"] / file.format(name) for file in KINDS[kind].makes]
+    """The files that a job makes; of a pattern those that are here, as of packed parts only some may be."""
+    results = root / "results" / config["scale"]
+    named = [(file, file.format(name if "*" not in file else escape(name))) for file in KINDS[kind].makes]
+    found = [sorted(results.glob(path)) if "*" in file else [results / path] for file, path in named]
+    return [file for files in found for file in files]
 
 
 def note(config: dict, kind: str, name: str) -> str:
@@ -218,14 +237,39 @@ def check_times(files: Iterable[Path], results: Path) -> None:
         )
 
 
+def check_writable(files: Iterable[Path]) -> None:
+    """Raise OSError for files that a job could not write: Snakemake itself removes those that are there."""
+    files = {*files}
+    for folder in sorted({next(folder for folder in file.parents if folder.exists()) for file in files}):
+        if not folder.is_dir():
+            raise refused(errno.ENOTDIR, folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise refused(errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES, folder)
+    if shut := [file for file in files if file.exists() and is_locked(file)]:
+        raise refused(errno.EPERM, min(shut))
+
+
+def is_locked(file: Path) -> bool:
+    """Whether not even its owner, whom its mode lets, can write a file, as after chattr +i."""
+    about = file.stat()
+    own = about.st_uid == os.geteuid() and about.st_mode & stat.S_IWUSR
+    return bool(own) and not os.access(file, os.W_OK)
+
+
+def refused(number: int, place: Path) -> OSError:
+    """What the system raises for a place, by the number of the error."""
+    return OSError(number, os.strerror(number), str(place))
+
+
+LEARNED = tuple(f"pretraining/{{}}/vocabulary/{name}" for name in TOKENIZER)
 KINDS = {
     "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
     "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
     "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
     "collected": Kind(made.collected, recipes.to_collect, ("corpora/{}.txt.gz", "corpora/{}.json")),
-    "vocabulary": Kind(made.vocabulary, recipes.to_learn, ("pretraining/{}/vocabulary/tokenizer.json",)),
-    "packed": Kind(made.packed, recipes.to_pack, ("pretraining/{}/packed/pack.json",)),
+    "vocabulary": Kind(made.vocabulary, recipes.to_learn, LEARNED),
+    "packed": Kind(made.packed, recipes.to_pack, tuple(f"pretraining/{{}}/packed/{name}" for name in PACKED)),
     # pretraining.json is written after the weights, of one file or several
-    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, ("pretraining/{}/pretraining.json",)),
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, (f"pretraining/{{}}/{RECORD}",)),
     "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
 }
