@@ -26,12 +26,12 @@ from tailprompt.plan import (
     revisions,
     rows,
     standing,
+    unmade,
 )
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
-from tailprompt.plan.made_of import is_made_of
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
@@ -47,12 +47,12 @@ with refused_as(SystemExit):
     results = Path("results").resolve()
     own = [file for file in workflow.overwrite_configfiles if results in Path(file).resolve().parents]
     GIVEN = {str(file): read_given(file) for file in own}  # what searches chose
-    SHOWN = WHOLE = blocks.shown(config)
-    TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
+    WHOLE = blocks.shown(config)
+    TAKEN = {point for block in WHOLE.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
     check_files(config)
-    check_scores(config, SHOWN)
-    check_norms(config, SHOWN)
+    check_scores(config, WHOLE)
+    check_norms(config, WHOLE)
     SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
 

@@ -1,15 +1,6 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 OVERVIEW = shown.overview(config, SHOWN, WHOLE)
-CLAIMED = {
-    kind: [f"results/{SCALE}/{one[kind]}" for one in OVERVIEW["claims"] if one[kind]]
-    for kind in ("table", "figure")
-}
-PAGE_OF = {
-    "runs": OVERVIEW["runs"],
-    "data": [],
-    "files": [*CLAIMED["table"], *CLAIMED["figure"], *sources("tailprompt.overview")],
-}
 
 
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
@@ -99,14 +90,14 @@ rule draw:
 # The first page of the report, which workflow/report/workflow.rst takes in.
 rule overview:
     input:
-        asked=lambda _: asked_once("overview", OVERVIEW, ["html"], PAGE_OF),
+        asked=lambda _: asked_once("overview", OVERVIEW, ["html"], shown.page_of(OVERVIEW)),
         runs=lambda _: kept(predictions(points.Point.at(run)) for run in OVERVIEW["runs"]),
-        claims=CLAIMED["table"],
-        figures=CLAIMED["figure"],
+        claims=shown.claimed(OVERVIEW, "table"),
+        figures=shown.claimed(OVERVIEW, "figure"),
         source=sources("tailprompt.overview"),
     output:
         report(
-            f"results/{SCALE}/overview.html",
+            shown.page(SCALE),
             category="Overview",
             labels={"page": "overview"},
         ),

@@ -11,26 +11,12 @@ TRAINED_ON = {*"decode annotate prepare collect vocabulary pack pretrain backbon
 @cache
 def is_here(point):
     """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
-    return present.run_is_here(config, point, weights)
+    return present.run_is_here(config, point, standing.Present(weights, rows_stand))
 
 
-def prepared(dataset):
-    """Whether the report of a data set is here as it is asked, made or brought by a bundle."""
-    file = Path(report_of(dataset))
-    own = file.parent == RESULTS / "data"
-    return file.is_file() and (not own or standing.stands(config, "data", dataset))
-
-
-if not TRAINS:
-    narrow = {
-        name: block
-        for name, whole_block in SHOWN.items()
-        if (block := present.narrowed(whole_block, is_here=is_here, prepared=prepared))
-    }
-    narrow = blocks.with_tables(narrow)
-    if workflow.is_main_process:
-        print(present.said(SHOWN, narrow, RESULTS), file=sys.stderr)
-    SHOWN = narrow
+SHOWN = unmade.shown_here(config, WHOLE, is_here)
+if not TRAINS and workflow.is_main_process:
+    print(present.said(WHOLE, SHOWN, RESULTS), file=sys.stderr)
 
 
 claimed = cache(held.claim)  # kept open, and so held, to the end
@@ -159,9 +145,10 @@ def inputs_of(kind, of):
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
     resolve()
-    # preparing refuses a table or figure that names a class which is not there
-    named = {"named": blocks.classes_asked(WHOLE, name)} if kind == "data" else {}
-    wanted, made = standing.wanted(config, kind, name) | named, standing.outputs(config, kind, name)
+    wanted = (
+        standing.to_prepare(config, name, WHOLE) if kind == "data" else standing.wanted(config, kind, name)
+    )
+    made = standing.outputs(config, kind, name)
     settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
@@ -175,7 +162,7 @@ def shown_asked(what, *endings, **of_kind):
     def file(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         every = (*endings, *of_kind.get(spec["kind"], ()))
-        of = shown.made_of(spec, stage=shown.STAGES[what])
+        of = shown.made_of((what, wildcards.paper, wildcards.name), spec)
         return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every, of)
 
     return file
@@ -187,10 +174,9 @@ def asked_once(name, spec, endings, of):
 
     of: what they are made of (`plan.made_of`).
     """
-    wanted = made.read_back({"spec": spec, "of": of})
+    wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
-    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
-    settled = settled and is_made_of(files[0], of, RESULTS, folder_of)
+    settled = unmade.stands(name, files, wanted, RESULTS, folder_of=folder_of)
     asked = ask(name, wanted, files, settled=settled)
     return ancient(asked) if settled else asked
 

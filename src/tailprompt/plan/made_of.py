@@ -8,7 +8,7 @@ made of others than are here is made again. `of` in the file that says what is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 
@@ -21,28 +21,47 @@ OF = "made of"  # the name in the seal
 
 
 def digest_of(
-    of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+    of: dict[str, list[str]],
+    results: Path,
+    folder_of: Callable[[Point], Path] | None = None,
+    root: Path = Path("."),
 ) -> str:
     """The digest of the content of all that is listed, wherever it lies; some may be missing.
 
     A run.json has the digests of the run's other files, and a report that of its data. folder_of: that of a
-    run, where what it is asked may not be written yet.
+    run, where what it is asked may not be written yet. root: of the other files.
     """
     folder_of = folder_of or partial(run_folder, results)
     runs = (folder_of(Point.at(run)) / "run.json" for run in of["runs"])
     reports = (report_file(results, dataset) for dataset in of["data"])
-    digests = map(content, [*runs, *reports, *map(Path, of["files"])])
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return digest_of_files([*runs, *reports, *(root / file for file in of["files"])])
+
+
+def digest_of_files(files: Iterable[Path]) -> str:
+    """One digest of the content of files, some of which may be missing."""
+    return hashlib.sha256("\n".join(map(content, files)).encode()).hexdigest()
+
+
+def content(file: Path) -> str:
+    """The digest of a file; none without the file."""
+    if not file.is_file():
+        return ""
+    status = file.stat()
+    return content_at(file, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @cache
-def content(file: Path) -> str:
-    """The digest of a file, computed once for all that is made of it; none without the file."""
-    return sha256(file) if file.is_file() else ""
+def content_at(file: Path, *_times: int) -> str:
+    """The same, computed once for all that is made of it."""
+    return sha256(file)
 
 
 def is_made_of(
-    file: Path, of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+    file: Path,
+    of: dict[str, list[str]],
+    results: Path,
+    folder_of: Callable[[Point], Path] | None = None,
+    root: Path = Path("."),
 ) -> bool:
     """Whether a file was made of what is here now; False where its seal does not say."""
-    return sealed(file).get(OF) == digest_of(of, results, folder_of)
+    return sealed(file).get(OF) == digest_of(of, results, folder_of, root)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import asked, either, made
+from tailprompt.plan import asked, blocks, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
@@ -77,9 +77,9 @@ def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
     return [name for name in dict.fromkeys(run.dataset for run in runs) if not here.rows(name)]
 
 
-def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
-    """Whether all outputs of a job are there and made of what is asked now."""
-    files, asked = outputs(config, kind, name, root), wanted(config, kind, name, root)
+def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: dict | None = None) -> bool:
+    """Whether all outputs of a job are there and made of what is asked now: `asked`, or else `wanted`."""
+    files, asked = outputs(config, kind, name, root), asked or wanted(config, kind, name, root)
     return same(files, asked, root / note(config, kind, name), root)
 
 
@@ -153,6 +153,15 @@ def of_first(asked: dict | None) -> dict | None:
 def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
     """What is asked of a job, as it reads back from JSON."""
     return made.read_back(KINDS[kind].asks(config, name, root))
+
+
+def to_prepare(config: dict, dataset: str, everything: dict, root: Path = Path(".")) -> dict:
+    """What the job that prepares a data set is asked: that, and what of it changes no row.
+
+    Preparing refuses a table or figure that names a class which is not there. everything: what
+    `blocks.shown` returns.
+    """
+    return wanted(config, "data", dataset, root) | {"named": blocks.classes_asked(everything, dataset)}
 
 
 def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:
