@@ -358,6 +358,10 @@ EDITS = {
         touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
         set(),
     ),
+    "times of results": (
+        touched(TOLD, TOLD.with_name("predictions.parquet"), "results/tiny/data/toy.json", SCORES),
+        set(),
+    ),
     "memory": (gone(".snakemake"), set()),
     "killed driver": (killed, set()),
     "dry run of another": (looked_at, set()),
@@ -410,6 +414,7 @@ FORGOTTEN = [
     ["features", "memory"],
     ["memory", "rate"],
     ["memory", "split"],
+    ["memory", "times of results"],
     ["memory", "vocabulary"],
 ]
 

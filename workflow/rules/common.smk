@@ -6,7 +6,9 @@ from functools import cache, partial
 from pathlib import Path
 
 from snakemake.dag import DAG
+from snakemake.io import _IOFile
 from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
 from snakemake.resources import Resource
 from snakemake.settings.types import DeploymentMethod
 
@@ -35,6 +37,7 @@ from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.settled import heed, settled
 from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 
@@ -63,6 +66,7 @@ weights = cache(lambda backbone: made.weights(config, backbone))
 
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
+heed(_IOFile, PersistenceBase)
 keep_parameters(Resource.evaluate)  # called for each resource of each job
 if workflow.dryrun:
     keep_commands(Job)
@@ -121,10 +125,9 @@ def folder_option(name, file):
     return option(name, file and Path(str(file)).parent)
 
 
-def shown_by(what, function, then=lambda value: value, **options):
-    """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
-    block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-    return lambda wildcards: then(function(block(wildcards), **options))
+def told_block(what):
+    """wildcards -> the block of the table or figure that they name, as one line of JSON."""
+    return lambda wildcards: as_json(shown.block(SHOWN, what, wildcards.paper, wildcards.name))
 
 
 @cache

@@ -13,11 +13,7 @@ localrules:
 
 rule tabulate:
     input:
-        asked=shown_asked("tables", "tex", "md", "csv", "html", search=["yaml"]),
-        runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
-        data=shown_by("tables", shown.reports, file=report_of),
-        reported=shown_by("tables", shown.reported),
-        source=shown_by("tables", shown.code, stage="tabulate"),
+        unpack(shown_inputs("tables", "tex", "md", "csv", "html", search=["yaml"])),
     output:
         "results/{scale}/tables/{paper}/{name}.tex",
         "results/{scale}/tables/{paper}/{name}.md",
@@ -34,7 +30,7 @@ rule tabulate:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("tables", as_json),
+        spec=told_block("tables"),
         note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale:q} --spec {input.asked:q}"
@@ -59,11 +55,7 @@ rule choices:
 
 rule draw:
     input:
-        asked=shown_asked("figures", "pdf", "png", "html"),
-        runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
-        data=shown_by("figures", shown.reports, file=report_of),
-        beside=shown_by("figures", shown.drawn_from),
-        source=shown_by("figures", shown.code, stage="draw"),
+        unpack(shown_inputs("figures", "pdf", "png", "html")),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",
         "results/{scale}/figures/{paper}/{name}.png",
@@ -79,7 +71,7 @@ rule draw:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("figures", as_json),
+        spec=told_block("figures"),
         note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale:q} --spec {input.asked:q}"
@@ -90,11 +82,7 @@ rule draw:
 # The first page of the report, which workflow/report/workflow.rst takes in.
 rule overview:
     input:
-        asked=lambda _: asked_once("overview", OVERVIEW, ["html"], shown.page_of(OVERVIEW)),
-        runs=lambda _: kept(predictions(points.Point.at(run)) for run in OVERVIEW["runs"]),
-        claims=shown.claimed(OVERVIEW, "table"),
-        figures=shown.claimed(OVERVIEW, "figure"),
-        source=sources("tailprompt.overview"),
+        unpack(lambda _: inputs_once("overview", OVERVIEW, ["html"], shown.page_of(OVERVIEW))),
     output:
         report(
             shown.page(SCALE),

@@ -50,10 +50,11 @@ SCORES_OF = {
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        asked=lambda _: asked_once("scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF),
-        runs=all_predictions,
-        data=[report_of(dataset) for dataset in DATASETS],
-        source=sources("tailprompt.score"),
+        unpack(
+            lambda _: inputs_once(
+                "scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF, all_predictions(_)
+            )
+        ),
     output:
         f"results/{SCALE}/scores.parquet",
     log:

@@ -153,32 +153,37 @@ def kind_asked(kind, name):
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
-def shown_asked(what, *endings, **of_kind):
-    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows.
+def shown_inputs(what, *endings, **of_kind):
+    """wildcards -> the inputs of a table or figure, as `inputs_once` has them.
 
     of_kind: endings of what other jobs make of it, by its kind.
     """
 
-    def file(wildcards):
+    def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         every = (*endings, *of_kind.get(spec["kind"], ()))
-        of = shown.made_of((what, wildcards.paper, wildcards.name), spec)
-        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every, of)
+        key = (what, wildcards.paper, wildcards.name)
+        return inputs_once("/".join(key), spec, every, shown.made_of(key, spec))
 
-    return file
+    return files
 
 
 @refused_as(SystemExit)
-def asked_once(name, spec, endings, of):
-    """The file that says what is asked of files of one name, old if they are that, undamaged and made of what is here.
+def inputs_once(name, spec, endings, of, runs=None):
+    """The inputs of a job that makes files of one name, which are settled if those stand (`plan.unmade`).
 
-    of: what they are made of (`plan.made_of`).
+    of: what they are made of (`plan.made_of`). runs: predictions, where they are not those of all its runs.
     """
     wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
-    settled = unmade.stands(name, files, wanted, RESULTS, folder_of=folder_of)
-    asked = ask(name, wanted, files, settled=settled)
-    return ancient(asked) if settled else asked
+    stand = unmade.stands(name, files, wanted, RESULTS, folder_of=folder_of)
+    inputs = {
+        "asked": ask(name, wanted, files, settled=stand),
+        "runs": kept([predictions(points.Point.at(run)) for run in of["runs"]]) if runs is None else runs,
+        "data": [report_of(dataset) for dataset in of["data"]],
+        "files": of["files"],
+    }
+    return settled(inputs) if stand else inputs
 
 
 def noted(kind, of):

@@ -8,13 +8,14 @@ made of others than are here is made again. `of` in the file that says what is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
 from tailprompt.files import sealed, sha256
+from tailprompt.plan.agreement import digest, tolerant
 from tailprompt.plan.either import run_folder
-from tailprompt.plan.places import report_file
+from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import Point
 
 OF = "made of"  # the name in the seal
@@ -34,26 +35,30 @@ def digest_of(
     folder_of = folder_of or partial(run_folder, results)
     runs = (folder_of(Point.at(run)) / "run.json" for run in of["runs"])
     reports = (report_file(results, dataset) for dataset in of["data"])
-    return digest_of_files([*runs, *reports, *(root / file for file in of["files"])])
+    files = (root / file for file in of["files"])
+    digests = [*map(content, runs), *(content(report, said) for report in reports), *map(content, files)]
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def digest_of_files(files: Iterable[Path]) -> str:
-    """One digest of the content of files, some of which may be missing."""
-    return hashlib.sha256("\n".join(map(content, files)).encode()).hexdigest()
-
-
-def content(file: Path) -> str:
-    """The digest of a file; none without the file."""
+def content(file: Path, read: Callable[[Path], str] = sha256) -> str:
+    """The digest of a file by `read`; none without the file."""
     if not file.is_file():
         return ""
     status = file.stat()
-    return content_at(file, status.st_mtime_ns, status.st_ctime_ns)
+    return content_at(file, read, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @cache
-def content_at(file: Path, *_times: int) -> str:
+def content_at(file: Path, read: Callable[[Path], str], *_times: int) -> str:
     """The same, computed once for all that is made of it."""
-    return sha256(file)
+    return read(file)
+
+
+def said(report: Path) -> str:
+    """The digest of what the report of a data set says on every machine: a bundle brings no more."""
+    about = tolerant(report) or {}
+    row = about.get("row")
+    return digest({**about, "row": anywhere(row) if isinstance(row, dict) else row})
 
 
 def is_made_of(

@@ -102,14 +102,10 @@ def page(scale: str) -> str:
     return f"results/{scale}/overview.html"
 
 
-def claimed(overview: dict, kind: str) -> list[str]:
-    """The tables, or figures, of claims on the first page. overview: what it is told."""
-    return [f"results/{overview['scale']}/{one[kind]}" for one in overview["claims"] if one[kind]]
-
-
 def page_of(overview: dict) -> dict[str, list[str]]:
-    """What the first page is made of, as `plan.made_of` has it."""
-    drawn = [file for kind in ("table", "figure") for file in claimed(overview, kind)]
+    """What the first page is made of, as `plan.made_of` has it. overview: what it is told."""
+    claims = [one[kind] for kind in ("table", "figure") for one in overview["claims"] if one[kind]]
+    drawn = [f"results/{overview['scale']}/{file}" for file in claims]
     return {"runs": overview["runs"], "data": [], "files": [*drawn, *sources("tailprompt.overview")]}
 
 
