@@ -19,8 +19,9 @@ from forks import said
 from project import snakemake, values, wildcards
 
 from tailprompt.files import seal, seal_of, sha256
-from tailprompt.plan import asked, blocks, made
+from tailprompt.plan import asked, blocks, made, standing, unmade
 from tailprompt.plan.config import load
+from tailprompt.plan.jobs.shown import STAGES
 from tailprompt.plan.settings import settings
 
 pytestmark = pytest.mark.workflow
@@ -380,10 +381,22 @@ SAFE = sorted(name for name in EDITS if name not in NOT_RUN and name not in MADE
 
 
 @pytest.mark.parametrize("edit", sorted(EDITS))
-def test_an_edit_plans_exactly_these_jobs(project, edit):
+def test_an_edit_plans_exactly_these_jobs_and_status_counts_their_tables_as_unmade(
+    project, monkeypatch, edit
+):
     change, jobs = EDITS[edit]
     with change(project):
         assert planned(project) == jobs
+        if edit != "default":  # of the copy's code
+            monkeypatch.chdir(project)
+            assert unmade_tables() == {job for job in jobs if job.startswith(("tabulate", "draw"))}
+
+
+def unmade_tables():
+    """The jobs of the tables and figures that `tailprompt status` counts as unmade."""
+    config = load(CONFIG[1:])
+    made, _ = unmade.made(config, blocks.shown(config), standing.present(config))
+    return {f"{STAGES[what]} {name}" for (what, _, name), is_made in made.items() if not is_made}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,6 @@ rule annotate:
 rule prepare:
     input:
         unpack(inputs_of("data", "dataset")),
-        source=sources("tailprompt.prepare"),
     output:
         table="results/{scale}/data/{dataset}.parquet",
         report="results/{scale}/data/{dataset}.json",

@@ -31,11 +31,9 @@ rule tabulate:
         "../../envs/tables.yaml"
     params:
         spec=told_block("tables"),
-        note="results/{scale}/made/tables/{paper}/{name}.json",
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale:q} --spec {input.asked:q}"
         " --out results/{wildcards.scale:q}/tables/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
-        " && note {input.asked:q} {params.note:q}"
 
 
 # What a search chose, for a later command: no run of this one depends on it.
@@ -72,11 +70,9 @@ rule draw:
         "../../envs/tables.yaml"
     params:
         spec=told_block("figures"),
-        note="results/{scale}/made/figures/{paper}/{name}.json",
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale:q} --spec {input.asked:q}"
         " --out results/{wildcards.scale:q}/figures/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
-        " && note {input.asked:q} {params.note:q}"
 
 
 # The first page of the report, which workflow/report/workflow.rst takes in.
@@ -93,11 +89,9 @@ rule overview:
         f"results/{SCALE}/logs/overview.log",
     conda:
         "../../envs/tables.yaml"
-    params:
-        note=f"results/{SCALE}/made/overview.json",
     shell:
         'python -m tailprompt.overview --root "$(dirname {output:q})" --spec {input.asked:q} --out {output:q}'
-        " > {log:q} 2>&1 && note {input.asked:q} {params.note:q}"
+        " > {log:q} 2>&1"
 
 
 rule tables:

@@ -61,8 +61,5 @@ rule scores:
         f"results/{SCALE}/logs/scores.log",
     conda:
         "../../envs/tables.yaml"
-    params:
-        note=f"results/{SCALE}/made/scores.json",
     shell:
         'python -m tailprompt.score --collect "$(dirname {output:q})" --asked {input.asked:q} > {log:q} 2>&1'
-        " && note {input.asked:q} {params.note:q}"

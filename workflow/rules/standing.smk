@@ -176,7 +176,7 @@ def inputs_once(name, spec, endings, of, runs=None):
     """
     wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
-    stand = unmade.stands(name, files, wanted, RESULTS, folder_of=folder_of)
+    stand = unmade.stands(files, wanted, RESULTS, folder_of=folder_of)
     inputs = {
         "asked": ask(name, wanted, files, settled=stand),
         "runs": kept([predictions(points.Point.at(run)) for run in of["runs"]]) if runs is None else runs,

@@ -114,8 +114,7 @@ def read_by(config: dict, everything: Blocks, job: str) -> list[str]:
     """The files that a job reads, beside what it is asked."""
     kind, _, name = job.partition("/")
     if kind in standing.KINDS:
-        code = sources("tailprompt.prepare") if kind == "data" else []
-        return [*flat(standing.KINDS[kind].takes(config, name)), *code]
+        return flat(standing.KINDS[kind].takes(config, name))
     if kind == "card":
         return [recipes.checkpoint(config, name)]
     if kind == "choices":

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import asked, blocks, either, made
+from tailprompt.plan import asked, blocks, either, made, made_of
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
@@ -136,7 +136,7 @@ def of_rows(asked: dict) -> dict:
     classes = asked["words"] and [line[0] for line in asked["words"]]
     parts = {name: of_rows(part) for name, part in asked["parts"].items()}
     first = of_first(asked["first"])
-    asked = {key: value for key, value in asked.items() if key != "named"}  # classes that tables name
+    asked = {key: value for key, value in asked.items() if key not in ("named", "code")}  # `to_prepare`
     return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
 
 
@@ -156,12 +156,17 @@ def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
 
 
 def to_prepare(config: dict, dataset: str, everything: dict, root: Path = Path(".")) -> dict:
-    """What the job that prepares a data set is asked: that, and what of it changes no row.
+    """What the job that prepares a data set is asked, with what decides on no row of a run that stands.
 
-    Preparing refuses a table or figure that names a class which is not there. everything: what
-    `blocks.shown` returns.
+    It refuses a table or figure that names a class which is not there (`named`), and is done again with other
+    `code`. everything: what `blocks.shown` returns.
     """
-    return wanted(config, "data", dataset, root) | {"named": blocks.classes_asked(everything, dataset)}
+    results, files = root / "results" / config["scale"], data.to_prepare(config, dataset)["source"]
+    code = made_of.digest_of(
+        {"spec": None, "of": {"runs": [], "data": [], "files": files}}, results, root=root
+    )
+    named = blocks.classes_asked(everything, dataset)
+    return wanted(config, "data", dataset, root) | {"named": named, "code": code}
 
 
 def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:

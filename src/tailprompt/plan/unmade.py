@@ -30,7 +30,7 @@ def shown_here(
     """The tables and figures that snakemake makes: of `whole`, or without training of what is here."""
     if config.get("train", True):
         return whole
-    prepared = partial(is_prepared, config, whole, root)
+    prepared = partial(is_prepared, config, root)
     narrow = {
         key: part
         for key, block in whole.items()
@@ -39,44 +39,53 @@ def shown_here(
     return blocks.with_tables(narrow)
 
 
-def is_prepared(config: dict, whole: Blocks, root: Path, dataset: str) -> bool:
+def is_prepared(config: dict, root: Path, dataset: str) -> bool:
     """Whether the report of a data set is here as it is asked, made or brought by a bundle."""
     report = root / data.report(config, dataset)
     if in_bundle(report) or not report.is_file():
         return report.is_file()
-    return standing.stands(config, "data", dataset, root, standing.to_prepare(config, dataset, whole, root))
+    return standing.stands(config, "data", dataset, root)
 
 
 def in_bundle(report: Path) -> bool:
-    """Whether a report is there because a bundle brought it, so that no job makes it."""
-    return BUNDLED in report.parts and report.is_file()
+    """Whether a report is where bundles bring them, and no job makes it."""
+    return BUNDLED in report.parts
 
 
 def stays(config: dict, whole: Blocks, root: Path, dataset: str) -> bool:
-    """Whether nothing that a data set is made from, nor the data set itself, will be made anew."""
-    if in_bundle(root / data.report(config, dataset)):
-        return True
+    """Whether neither a data set nor what it is made from will be made anew."""
+    report = root / data.report(config, dataset)
+    if in_bundle(report) or not report.is_file():
+        return report.is_file()
     row = dataset_row(config, dataset)
-    first = ["images"] if row["language"] == "image" else []
-    first += ["annotated"] if row.get("annotator") == "model" else []
+    first = ["images"] * (row["language"] == "image") + ["annotated"] * (row.get("annotator") == "model")
+    others = (*parts_of(config, dataset), *tested_by(config, dataset))
+    asked = standing.to_prepare(config, dataset, whole, root)
     return (
-        is_prepared(config, whole, root, dataset)
+        standing.stands(config, "data", dataset, root, asked)
         and all(standing.stands(config, kind, row["name"], root) for kind in first)
-        and all(
-            stays(config, whole, root, each)
-            for each in (*parts_of(config, dataset), *tested_by(config, dataset))
-        )
+        and all(stays(config, whole, root, other) for other in others)
     )
 
 
 def told(config: dict, whole: Blocks, here: standing.Present, root: Path) -> tuple[str, bool]:
     """How many of the tables and figures are made, in words, and whether all are and the overview is."""
+    found, all_made = made(config, whole, here, root)
+    count, every = sum(found.values()), len(found)
+    also = "" if all_made or count < every else "; overview.html is not"
+    return f"{count} of {every} tables and figures are made{also}", all_made
+
+
+def made(
+    config: dict, whole: Blocks, here: standing.Present, root: Path = Path(".")
+) -> tuple[dict[tuple[str, str, str], bool], bool]:
+    """Whether each of the tables and figures is made, and whether all are and the overview is."""
     results = root / "results" / config["scale"]
     is_here = cache(lambda point: present.run_is_here(config, point, here, root))
     kept = cache(partial(stays, config, whole, root))
     folder_of = cache(lambda point: standing.run_folder(config, point, here, root))
 
-    def is_made(name: str, files: list[str], spec: dict, of: Of) -> bool:
+    def is_made(files: list[str], spec: dict, of: Of) -> bool:
         runs, places = [*map(Point.at, of["runs"])], [root / file for file in files]
         read = [folder_of(run) / "run.json" for run in runs]
         read += [report_file(results, dataset) for dataset in of["data"]]
@@ -84,7 +93,7 @@ def told(config: dict, whole: Blocks, here: standing.Present, root: Path) -> tup
             return (
                 all(map(is_here, runs))
                 and all(map(kept, of["data"]))
-                and stands(name, places, asked(spec, of), results, root, folder_of=folder_of)
+                and stands(places, asked(spec, of), results, root, folder_of=folder_of)
                 and not waits(results, places, read)
             )
         return False
@@ -93,13 +102,14 @@ def told(config: dict, whole: Blocks, here: standing.Present, root: Path) -> tup
     found = {
         key: block
         for key, block in everything.items()
-        if is_made("/".join(key), shown.made({key: block}, config["scale"]), block, shown.made_of(key, block))
+        if is_made(shown.made({key: block}, config["scale"]), block, shown.made_of(key, block))
     }
     found = blocks.with_tables(found)  # a figure waits for its table
-    page, left = shown.overview(config, everything, whole), len(everything) - len(found)
-    finished = not left and is_made("overview", [shown.page(config["scale"])], page, shown.page_of(page))
-    also = "" if finished or left else "; overview.html is not"
-    return f"{len(found)} of {len(everything)} tables and figures are made{also}", finished
+    page = shown.overview(config, everything, whole)
+    all_made = len(found) == len(everything) and is_made(
+        [shown.page(config["scale"])], page, shown.page_of(page)
+    )
+    return {key: key in found for key in everything}, all_made
 
 
 def asked(spec: dict, of: Of) -> dict:
@@ -108,7 +118,6 @@ def asked(spec: dict, of: Of) -> dict:
 
 
 def stands(
-    name: str,
     files: list[Path],
     asked: dict,
     results: Path,
@@ -116,12 +125,12 @@ def stands(
     *,
     folder_of: Callable[[Point], Path],
 ) -> bool:
-    """Whether files are what is `asked`, undamaged and made of what is here now.
+    """Whether files are there, undamaged, and made of what is here now as it is `asked`.
 
-    name: under which they are asked. folder_of: that of a run that is what is asked.
+    folder_of: that of a run that is what is asked.
     """
-    as_asked = standing.same(files, asked, results / f"made/{name}.json", root)
-    return as_asked and is_made_of(files[0], asked["of"], results, folder_of, root)
+    whole = all(file.is_file() and standing.intact(file, root) for file in files)
+    return whole and is_made_of(files[0], asked, results, folder_of, root)
 
 
 def waits(results: Path, files: Iterable[Path], read: Iterable[Path]) -> bool:

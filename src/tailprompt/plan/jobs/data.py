@@ -9,6 +9,7 @@ from tailprompt.data.places import image_root, places
 from tailprompt.model.folder import files_in
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import tolerant
+from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs.recipes import corpus_named
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import parse
@@ -140,11 +141,12 @@ def to_annotate(config: dict, dataset: str) -> dict[str, str | list]:
 
 
 def to_prepare(config: dict, dataset: str) -> dict[str, str | list]:
-    """The input files of preparing, but for source files."""
+    """The input files of preparing."""
     return {
         "verbalizer": verbalizer(config, dataset),
         "files": user_files(config, dataset),
         "listing": listing(config, dataset),
         "learned": learned(config, dataset),
         "parts": parts(config, dataset),
+        "source": sources("tailprompt.prepare"),
     }
