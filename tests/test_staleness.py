@@ -352,8 +352,9 @@ EDITS = {
         trained(["other"], METHODS[2:]),
     ),
     "prepared data gone": (gone("results/tiny/data/toy.parquet"), prepared("toy")),
-    "file of the same rows": (prepared_elsewhere(False), TABLES),
-    "file of other rows": (prepared_elsewhere(True), trained(["filed"])),
+    "file of the same rows": (prepared_elsewhere(False), prepared("filed")),
+    "file of other rows": (prepared_elsewhere(True), prepared("filed") | trained(["filed"])),
+    "notes": (gone("results/tiny/made"), set()),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
         touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE),
@@ -419,6 +420,24 @@ def test_a_damaged_note_does_not_hide_an_edit(project):
     change, _ = EDITS["split"]
     with change(project), longer("results/tiny/made/data/other.json", "}")(project):
         assert planned(project) == prepared("other")
+
+
+@pytest.mark.parametrize("edit", ["split", "vocabulary", "weights", "annotator"])
+def test_without_notes_and_memory_an_edit_is_seen_by_what_was_asked_before(project, edit):
+    """Runs on rows that will be others wait for the next command, as in the test before."""
+    change, jobs = EDITS[edit]
+    with change(project), gone("results/tiny/made")(project), gone(".snakemake")(project):
+        rows = {"split": "other", "annotator": "judged"}.get(edit)
+        waiting = {job for job in jobs if rows and job.startswith(f"train {rows}/")}
+        assert planned(project) == jobs - waiting
+
+
+def test_without_notes_what_was_asked_to_be_replaced_is_not_believed(project):
+    """As where a driver was killed before the job began."""
+    asked_file = project / "results/tiny/asked/data/toy.json"
+    with gone("results/tiny/made")(project), kept(asked_file), gone(".snakemake")(project):
+        asked_file.write_text(json.dumps(json.loads(asked_file.read_text()) | {"replaces": 1, "planned": 2}))
+        assert planned(project) == prepared("toy")
 
 
 FORGOTTEN = [

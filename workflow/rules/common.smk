@@ -87,7 +87,7 @@ preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 shell.prefix(
     f"export PYTHONPATH={shlex.quote(HOME)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
-    'note() {{ mkdir -p "$(dirname "$2")" && cp "$1" "$2"; }}; '
+    'note() {{ python -m tailprompt.plan.note "$@"; }}; '
 )
 
 

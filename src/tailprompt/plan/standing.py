@@ -22,6 +22,7 @@ from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.note import MADE, outputs_in
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.settings import settings
@@ -37,13 +38,11 @@ UNSAID = {"named": []}  # what the note of an older version does not say, and wh
 class Kind:
     """What a rule makes.
 
-    asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files. makes: its
-    outputs below `results/<scale>`, with {} for the name.
+    asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files.
     """
 
     asks: Callable[..., dict]
     takes: Callable[[dict, str], dict]
-    makes: tuple[str, ...]
 
 
 class Present(NamedTuple):
@@ -86,10 +85,25 @@ def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: di
 def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path(".")) -> bool:
     """Whether files are all there, undamaged and made of what is asked.
 
-    Without a note that is believed. A note that is damaged, or does not say all that is asked, is not.
+    A note that is damaged, does not say all that is asked, or is of other files, is not believed. Without one
+    files are, unless the file in `asked` says that they were asked something else, or are to be replaced.
     """
-    here = all(file.is_file() and intact(file, root) for file in files)
-    return here and (not note.is_file() or asked.items() <= {**UNSAID, **(tolerant(note) or {})}.items())
+    files = [*files]
+    if not all(file.is_file() and intact(file, root) for file in files):
+        return False
+    before = note.parents[2] / "asked" / note.parent.name / note.name
+    source = note if note.is_file() else before
+    told = {**UNSAID, **(tolerant(source) or {})} if source.is_file() else asked
+    replaced = source == before and "replaces" in told
+    return not replaced and asked.items() <= told.items() and are_noted(files, told, root)
+
+
+def are_noted(files: Iterable[Path], note: dict, root: Path = Path(".")) -> bool:
+    """Whether files have the digests in a note, where it has any."""
+    noted = note.get(MADE)
+    return not isinstance(noted, dict) or all(
+        noted.get(file.name) in (None, digest_of(file, root)) for file in files
+    )
 
 
 def intact(file: Path, root: Path = Path(".")) -> bool:
@@ -136,7 +150,7 @@ def of_rows(asked: dict) -> dict:
     classes = asked["words"] and [line[0] for line in asked["words"]]
     parts = {name: of_rows(part) for name, part in asked["parts"].items()}
     first = of_first(asked["first"])
-    asked = {key: value for key, value in asked.items() if key not in ("named", "code")}  # `to_prepare`
+    asked = {key: value for key, value in asked.items() if key not in ("named", "code", MADE)}  # `to_prepare`
     return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
 
 
@@ -171,7 +185,7 @@ def to_prepare(config: dict, dataset: str, everything: dict, root: Path = Path("
 
 def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:
     """The files that a job makes."""
-    return [root / "results" / config["scale"] / file.format(name) for file in KINDS[kind].makes]
+    return outputs_in(root / "results" / config["scale"], kind, name)
 
 
 def note(config: dict, kind: str, name: str) -> str:
@@ -233,13 +247,12 @@ def check_times(files: Iterable[Path], results: Path) -> None:
 
 
 KINDS = {
-    "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
-    "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
-    "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
-    "collected": Kind(made.collected, recipes.to_collect, ("corpora/{}.txt.gz", "corpora/{}.json")),
-    "vocabulary": Kind(made.vocabulary, recipes.to_learn, ("pretraining/{}/vocabulary/tokenizer.json",)),
-    "packed": Kind(made.packed, recipes.to_pack, ("pretraining/{}/packed/pack.json",)),
-    # pretraining.json is written after the weights, of one file or several
-    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, ("pretraining/{}/pretraining.json",)),
-    "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
+    "images": Kind(made.images, data.to_decode),
+    "annotated": Kind(made.annotated, data.to_annotate),
+    "data": Kind(made.table, data.to_prepare),
+    "collected": Kind(made.collected, recipes.to_collect),
+    "vocabulary": Kind(made.vocabulary, recipes.to_learn),
+    "packed": Kind(made.packed, recipes.to_pack),
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain),
+    "backbones": Kind(made.backbone, recipes.to_check),
 }

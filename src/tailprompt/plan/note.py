@@ -1,0 +1,48 @@
+"""What a job leaves when it is done: what it was asked, and the digests of the files that it made.
+
+Files that were put in their place since, as from a backup, are not those that the note tells of. To write one:
+`python -m tailprompt.plan.note ASKED results/<scale>/made/<kind>/<name>.json`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from tailprompt.errors import stage
+from tailprompt.files import read_json, whole, write_json
+from tailprompt.plan.digests import digest_of
+
+MADE = "made"  # the digests in the note; a note of before has none, and is believed
+MAKES = {  # kind -> the outputs of its job below `results/<scale>`, with {} for the name
+    "images": ("images/{}.npy", "images/{}.parquet"),
+    "annotated": ("annotated/{}.parquet",),
+    "data": ("data/{}.parquet", "data/{}.json"),
+    "collected": ("corpora/{}.txt.gz", "corpora/{}.json"),
+    "vocabulary": ("pretraining/{}/vocabulary/tokenizer.json",),
+    "packed": ("pretraining/{}/packed/pack.json",),
+    # pretraining.json is written after the weights, of one file or several
+    "checkpoint": ("pretraining/{}/pretraining.json",),
+    "backbones": ("backbones/{}.json",),
+}
+
+
+def outputs_in(results: Path, kind: str, name: str) -> list[Path]:
+    """The files that a job makes."""
+    return [results / file.format(name) for file in MAKES[kind]]
+
+
+def note(asked: Path, note: Path) -> None:
+    """Write the note. A file that is gone already is left out; of what is no kind it is a plain copy."""
+    kind, name, results = note.parent.name, note.stem, note.parents[2]
+    if kind in MAKES:
+        files = [file for file in outputs_in(results, kind, name) if file.is_file()]
+        write_json(note, read_json(asked) | {MADE: {file.name: digest_of(file) for file in files}})
+    else:
+        with whole(note) as temporary:
+            shutil.copyfile(asked, temporary)
+
+
+if __name__ == "__main__":
+    stage(lambda: note(*map(Path, sys.argv[1:])))
