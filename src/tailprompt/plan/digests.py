@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json, sha256, write_json
-from tailprompt.model.folder import files_in
+from tailprompt.model.folder import WHOLE, files_in
 
 KEPT = Path("results/digests.json")
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
@@ -51,12 +51,28 @@ def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[s
 def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -> None:
     """Raise BadInput if the backbone that a job has read is not what it was asked; None compares nothing.
 
-    Of a checkpoint that a recipe makes the digest of the recipe is asked, which is not compared either.
+    Of a checkpoint that a recipe makes the digest of the recipe is asked; its weights are compared with those
+    that the recipe made.
     """
-    if asked and "recipe" not in asked:
+    if asked and "recipe" in asked:
+        check_pretrained(folder)
+    elif asked:
         found = digests_in(folder, family)
         names = asked.keys() | found.keys()
         refuse([folder / name for name in names if asked.get(name) != found.get(name)])
+
+
+def check_pretrained(folder: Path) -> None:
+    """Raise BadInput if the weights of a checkpoint are not those that its recipe made."""
+    about = folder / "pretraining.json"
+    told = read_json(about).get("sha256") if about.is_file() else None
+    digests = told if isinstance(told, dict) else {WHOLE: told} if told else {}
+    for file, digest in ((folder / name, digest) for name, digest in digests.items()):
+        if not file.is_file() or digest_of(file) != digest:
+            raise BadInput(
+                f"{file} is not what its recipe made (SHA-256, in {about}); put it back, or delete {about}, "
+                "and snakemake pre-trains it anew"
+            )
 
 
 def check_read(asked: dict) -> None:

@@ -1,6 +1,6 @@
 """What a job leaves when it is done: what it was asked, and the digests of the files that it made.
 
-Files that were put in their place since, as from a backup, are not those that the note tells of. To write one:
+Files that were put in their place since, as from a backup, are not those that the note tells of. In rules:
 `python -m tailprompt.plan.note ASKED results/<scale>/made/<kind>/<name>.json`.
 """
 
