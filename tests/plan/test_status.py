@@ -224,6 +224,19 @@ def test_tables_of_other_runs_data_or_code_are_to_make_whatever_the_times_of_the
     assert count(root, config) == 0
 
 
+def test_tables_of_a_run_that_was_edited_since_are_to_make_and_of_one_that_was_touched_are_not(tabled):
+    root, config = tabled
+    folder = root / "results/demo/runs" / blocks.all_points(config)[0].path
+    file, record = folder / "predictions.parquet", folder / "run.json"
+    write_json(record, read_json(record) | {"files": {file.name: sha256(file)}})
+    make(root, config)
+    os.utime(file, (2**33, 2**33))
+    assert count(root, config) == 2
+    file.write_text("edited")
+    os.utime(file, (2**33 + 1, 2**33 + 1))
+    assert count(root, config) < 2
+
+
 def test_a_table_that_does_not_say_what_it_was_made_of_is_to_make(tabled):
     root, config = tabled
     seal_of(root / "results/demo/tables/glee/table2.tex").unlink()

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from tailprompt.errors import BadInput
-from tailprompt.plan import blocks, present, standing
+from tailprompt.plan import agreement, blocks, present, standing
 from tailprompt.plan.faults import Blocks, at_work
 from tailprompt.plan.jobs import data, shown
 from tailprompt.plan.made import read_back
@@ -130,7 +130,21 @@ def stands(
     folder_of: that of a run that is what is asked.
     """
     whole = all(file.is_file() and standing.intact(file, root) for file in files)
-    return whole and is_made_of(files[0], asked, results, folder_of, root)
+    if not (whole and is_made_of(files[0], asked, results, folder_of, root)):
+        return False
+    oldest = min(file.stat().st_mtime for file in files)
+    return not any(is_edited(folder_of(Point.at(run)), oldest) for run in asked["of"]["runs"])
+
+
+def is_edited(folder: Path, time: float) -> bool:
+    """Whether the predictions of a run are younger than `time` and the run is not what it wrote, as tables say."""
+    file = folder / "predictions.parquet"
+    if file.is_file() and file.stat().st_mtime > time:
+        try:
+            agreement.check_intact(folder, agreement.tolerant(folder / "run.json") or {})
+        except BadInput:
+            return True
+    return False
 
 
 def waits(results: Path, files: Iterable[Path], read: Iterable[Path]) -> bool:
