@@ -137,7 +137,7 @@ def stands(
 
 
 def is_edited(folder: Path, time: float) -> bool:
-    """Whether the predictions of a run are younger than `time` and the run is not what it wrote, as tables say."""
+    """Whether the predictions of a run are younger than `time` and the run is damaged or edited."""
     file = folder / "predictions.parquet"
     if file.is_file() and file.stat().st_mtime > time:
         try:
