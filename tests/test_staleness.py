@@ -20,8 +20,9 @@ from forks import said
 from project import snakemake, values, wildcards
 
 from tailprompt.files import seal, seal_of, sha256
-from tailprompt.plan import asked, blocks, made
+from tailprompt.plan import asked, blocks, made, standing, unmade
 from tailprompt.plan.config import load
+from tailprompt.plan.jobs.shown import STAGES
 from tailprompt.plan.settings import settings
 
 pytestmark = pytest.mark.workflow
@@ -353,11 +354,16 @@ EDITS = {
         trained(["other"], METHODS[2:]),
     ),
     "prepared data gone": (gone("results/tiny/data/toy.parquet"), prepared("toy")),
-    "file of the same rows": (prepared_elsewhere(False), TABLES),
-    "file of other rows": (prepared_elsewhere(True), trained(["filed"])),
+    "file of the same rows": (prepared_elsewhere(False), prepared("filed")),
+    "file of other rows": (prepared_elsewhere(True), prepared("filed") | trained(["filed"])),
+    "notes": (gone("results/tiny/made"), set()),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
         touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE, READERS),
+        set(),
+    ),
+    "times of results": (
+        touched(TOLD, TOLD.with_name("predictions.parquet"), "results/tiny/data/toy.json", SCORES),
         set(),
     ),
     "memory": (gone(".snakemake"), set()),
@@ -378,10 +384,22 @@ SAFE = sorted(name for name in EDITS if name not in NOT_RUN and name not in MADE
 
 
 @pytest.mark.parametrize("edit", sorted(EDITS))
-def test_an_edit_plans_exactly_these_jobs(project, edit):
+def test_an_edit_plans_exactly_these_jobs_and_status_counts_their_tables_as_unmade(
+    project, monkeypatch, edit
+):
     change, jobs = EDITS[edit]
     with change(project):
         assert planned(project) == jobs
+        if edit != "default":  # of the copy's code
+            monkeypatch.chdir(project)
+            assert unmade_tables() == {job for job in jobs if job.startswith(("tabulate", "draw"))}
+
+
+def unmade_tables():
+    """The jobs of the tables and figures that `tailprompt status` counts as unmade."""
+    config = load(CONFIG[1:])
+    made, _ = unmade.made(config, blocks.shown(config), standing.present(config))
+    return {f"{STAGES[what]} {name}" for (what, _, name), is_made in made.items() if not is_made}
 
 
 @pytest.mark.parametrize(
@@ -422,12 +440,31 @@ def test_a_damaged_note_does_not_hide_an_edit(project):
         assert planned(project) == prepared("other")
 
 
+@pytest.mark.parametrize("edit", ["split", "vocabulary", "weights", "annotator"])
+def test_without_notes_and_memory_an_edit_is_seen_by_what_was_asked_before(project, edit):
+    """Runs on rows that will be others wait for the next command, as in the test before."""
+    change, jobs = EDITS[edit]
+    with change(project), gone("results/tiny/made")(project), gone(".snakemake")(project):
+        rows = {"split": "other", "annotator": "judged"}.get(edit)
+        waiting = {job for job in jobs if rows and job.startswith(f"train {rows}/")}
+        assert planned(project) == jobs - waiting
+
+
+def test_without_notes_what_was_asked_to_be_replaced_is_not_believed(project):
+    """As where a driver was killed before the job began."""
+    asked_file = project / "results/tiny/asked/data/toy.json"
+    with gone("results/tiny/made")(project), kept(asked_file), gone(".snakemake")(project):
+        asked_file.write_text(json.dumps(json.loads(asked_file.read_text()) | {"replaces": 1, "planned": 2}))
+        assert planned(project) == prepared("toy")
+
+
 FORGOTTEN = [
     ["claim", "memory"],
     ["features", "killed driver"],
     ["features", "memory"],
     ["memory", "rate"],
     ["memory", "split"],
+    ["memory", "times of results"],
     ["memory", "vocabulary"],
 ]
 

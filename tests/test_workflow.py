@@ -214,6 +214,15 @@ def test_tables_and_figures_of_bundled_runs_are_the_same_and_nothing_else_is_pla
     assert "Nothing to be done" in snakemake(elsewhere, "-n", *TINY).stdout
 
 
+def test_data_that_are_prepared_where_a_bundle_brought_the_same_make_nothing_anew(elsewhere, tmp_path):
+    folder = shutil.copytree(elsewhere, tmp_path / "prepared")
+    for target in ("tables", "results/tiny/data/toy.json"):
+        assert snakemake(folder, target, "--cores", "2", *TINY).returncode == 0
+        write_toy(folder / "tests/toy.csv")
+    assert (folder / "results/tiny/data/toy.json").is_file()
+    assert not names(planned(folder), "tabulate", "name")
+
+
 def test_a_bundled_run_that_is_not_what_is_asked_is_trained_here(elsewhere):
     write_toy(elsewhere / "tests/toy.csv")
     jobs = planned(elsewhere, *TINY, "--config", "methods={prompt: {lr: 0.5}}")

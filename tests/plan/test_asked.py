@@ -10,9 +10,10 @@ import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.plan import agreement, asked, blocks, digests, either, made, standing, starts
 from tailprompt.plan.layers import merge
+from tailprompt.plan.note import note, outputs_in
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
 
@@ -275,6 +276,47 @@ def test_what_was_made_stands_where_its_note_says_all_that_is_asked(tmp_path, no
     write_json(note, noted)
     assert standing.same([], ASKED, note) == stands
     assert not standing.same([tmp_path / "gone"], ASKED, note)
+
+
+ASKED_BEFORE = {
+    "the same": (ASKED, True),
+    "other value": ({**ASKED, "files": {"a.csv": "2"}}, False),
+    "to be replaced, and no job has left a note": ({**ASKED, "replaces": 1, "planned": 2}, False),
+}
+
+
+@pytest.mark.parametrize("before, stands", ASKED_BEFORE.values(), ids=ASKED_BEFORE)
+def test_without_a_note_what_was_asked_before_tells_whether_a_file_is_believed(tmp_path, before, stands):
+    write_json(tmp_path / "asked/data/toy.json", before)
+    assert standing.same([], ASKED, tmp_path / "made/data/toy.json") == stands
+
+
+def test_a_note_is_of_the_files_that_its_job_made_and_of_no_others(tmp_path):
+    files, given = outputs_in(tmp_path, "data", "toy@total=9"), tmp_path / "asked/data/toy@total=9.json"
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(file.suffix)
+    write_json(given, ASKED)
+    left = tmp_path / "made/data/toy@total=9.json"
+    note(given, left)
+    assert standing.same(files, ASKED, left)
+    for file in files:
+        times, content = file.stat(), file.read_text()
+        file.write_text("of another time")
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert not standing.same(files, ASKED, left)
+        file.write_text(content)
+    files[0].unlink()
+    note(given, left)  # another Snakemake has removed a file
+    assert read_json(left)["made"].keys() == {files[1].name}
+
+
+def test_a_note_of_what_is_no_kind_is_a_copy(tmp_path):
+    report = tmp_path / "data/toy.json"
+    report.parent.mkdir()
+    report.write_text('{"rows": {}}')
+    note(report, tmp_path / "made/reports/toy.json")
+    assert (tmp_path / "made/reports/toy.json").read_bytes() == report.read_bytes()
 
 
 def test_classes_that_are_named_now_are_not_in_a_note_of_before(tmp_path):

@@ -57,6 +57,22 @@ def test_a_file_that_went_is_named_and_what_is_pinned_otherwise_is_not_compared(
     check_folder({"recipe": "digest"}, folder, "bert")
 
 
+@pytest.mark.parametrize(
+    "parts", [["model.safetensors"], ["model-1.safetensors", "model-2.safetensors"]], ids=len
+)
+def test_weights_that_were_put_in_place_of_those_of_a_recipe_are_refused(tmp_path, parts):
+    for name in parts:
+        (tmp_path / name).write_text(name)
+    if len(parts) > 1:
+        write_json(tmp_path / "model.safetensors.index.json", {"weight_map": {name: name for name in parts}})
+    told = {name: sha256(tmp_path / name) for name in parts}
+    write_json(tmp_path / "pretraining.json", {"sha256": told if len(parts) > 1 else told[parts[0]]})
+    check_folder({"recipe": "digest"}, tmp_path, "bert")
+    (tmp_path / parts[-1]).write_text("others")
+    with pytest.raises(BadInput, match=rf"{parts[-1]} is not what pre-training wrote .*makes it anew"):
+        check_folder({"recipe": "digest"}, tmp_path, "bert")
+
+
 def test_a_run_on_other_weights_than_are_asked_stops_before_it_writes(tmp_path, monkeypatch):
     backbone, real = tmp_path / "own", toy.asked_of
     shutil.copytree(MINI, backbone)

@@ -6,7 +6,7 @@ import re
 import shutil
 import stat
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,8 +16,8 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, seal, sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, faults, made, standing, starts
+from tailprompt.files import read_json, seal, seal_of, sha256, write_json
+from tailprompt.plan import agreement, asked, blocks, faults, made, made_of, standing, starts
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
@@ -46,10 +46,26 @@ def alone(monkeypatch, root, point):
     """The demo with one run, and no table or figure to make of it."""
     monkeypatch.setattr(blocks, "all_points", lambda _: [point])
     monkeypatch.setattr(blocks, "shown", lambda _: {})
-    (root / "results/demo").mkdir(parents=True)
-    (root / "results/demo/overview.html").touch()
+    make(root, DEMO)
     for name in ("config", "workflow"):
         (root / name).symlink_to(Path(name).absolute())
+
+
+def make(root, config):
+    """Make tables and figures, and the overview, as jobs do: of what is there."""
+    results, whole = root / "results/demo", blocks.shown(config)
+    page = shown.overview(config, whole, whole)
+    jobs = {
+        "/".join(key): (shown.made({key: block}, "demo"), block, shown.made_of(key, block))
+        for key, block in whole.items()
+    } | {"overview": ([shown.page("demo")], page, shown.page_of(page))}
+    for name, (files, spec, of) in jobs.items():
+        places = [root / file for file in files]
+        for file in places:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(name)
+        asked_of_it = {"spec": made.read_back(spec), "of": of}
+        seal(*places, also={made_of.OF: made_of.digest_of(asked_of_it, results, root=root)})
 
 
 @pytest.fixture
@@ -122,7 +138,8 @@ def test_a_failure_counts_until_what_its_job_is_asked_or_reads_has_changed(
         read = tmp_path / "words.csv"
         wanted = standing.wanted(DEMO, "data", point.dataset)
         monkeypatch.setattr(standing, "wanted", lambda *_, asked=wanted: asked)
-        wanted = wanted | ({"code": "other"} if mended == "code" else standing.by_code("data"))
+        prepare = standing.to_prepare(DEMO, point.dataset, blocks.shown(DEMO))
+        wanted = prepare | ({"code": "other"} if mended == "code" else {})
         monkeypatch.setattr("tailprompt.plan.faults.read_by", lambda *_: [read.name])
     for file in (log, asks, read):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -151,10 +168,11 @@ def tabled(tmp_path):
     config = DEMO | {"make": {"glee": {"tables": ["table2"], "figures": ["figure4"]}}}
     for point in blocks.all_points(config):
         finish(tmp_path, config, point)
-    files = shown.made(blocks.shown(config), "demo")
-    for file in (tmp_path / name for name in [*files, "results/demo/overview.html"]):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
+    (tmp_path / "src").symlink_to(Path("src").absolute())
+    for dataset in blocks.all_datasets(config):
+        write_json(tmp_path / f"results/demo/data/{dataset}.json", {"rows": {"train": 9}})
+        (tmp_path / f"results/demo/data/{dataset}.parquet").touch()
+    make(tmp_path, config)
     return tmp_path, config
 
 
@@ -162,11 +180,11 @@ def test_all_is_made_where_each_file_of_a_table_or_figure_is_there_as_it_is_aske
     root, config = tabled
     text, code = status(config, root, {})
     assert "\n2 of 2 tables and figures are made\n" in text and code == DONE
-    write_json(root / "results/demo/made/tables/glee/table2.json", {"spec": "another"})
-    text, code = status(config, root, {})
+    named = merge(config, {"papers": {"glee": {"tables": {"table2": {"caption": "Another"}}}}})
+    text, code = status(named, root, {})
     assert "\n1 of 2 tables and figures are made\n" in text and code == OPEN
     (root / "results/demo/figures/glee/figure4.png").unlink()
-    text, code = status(config, root, {})
+    text, code = status(named, root, {})
     assert "\n0 of 2 tables and figures are made\n" in text and code == OPEN
 
 
@@ -177,26 +195,96 @@ def test_a_lost_overview_is_still_to_make(tabled):
     assert "\n2 of 2 tables and figures are made; overview.html is not\n" in text and code == OPEN
 
 
-def test_tables_of_a_run_that_is_finished_anew_are_to_make_while_snakemake_works(tabled):
+@contextmanager
+def of_its_time(file):
+    """A file that is changed, and has the times of before."""
+    times = file.stat()
+    yield file
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def count(root, config):
+    """How many of the two status calls made."""
+    return int(re.search(r"^(\d) of 2 tables and figures", status(config, root, {})[0], re.MULTILINE)[1])
+
+
+def test_tables_of_other_runs_data_or_code_are_to_make_whatever_the_times_of_the_files(tabled):
+    root, config = tabled
+    results, point = (
+        root / "results/demo",
+        next(iter(blocks.points(blocks.shown(config)["tables", "glee", "table2"]))),
+    )
+    for file in [each for each in results.rglob("*") if each.is_file()]:
+        os.utime(file)
+    assert count(root, config) == 2  # touched, and the same
+    record = results / "runs" / point.path / "run.json"
+    with of_its_time(record):
+        write_json(record, read_json(record) | {"seconds": 7200.0})
+    assert count(root, config) == 0
+    make(root, config)
+    with of_its_time(results / f"data/{point.dataset}.json") as report:
+        write_json(report, read_json(report) | {"counts": {}})
+    assert count(root, config) == 0
+    make(root, config)
+    (root / "src").unlink()
+    assert count(root, config) == 0
+
+
+def test_tables_of_a_run_that_was_edited_since_are_to_make_and_of_one_that_was_touched_are_not(tabled):
+    root, config = tabled
+    folder = root / "results/demo/runs" / blocks.all_points(config)[0].path
+    file, record = folder / "predictions.parquet", folder / "run.json"
+    write_json(record, read_json(record) | {"files": {file.name: sha256(file)}})
+    make(root, config)
+    os.utime(file, (2**33, 2**33))
+    assert count(root, config) == 2
+    file.write_text("edited")
+    os.utime(file, (2**33 + 1, 2**33 + 1))
+    assert count(root, config) < 2
+
+
+def test_a_table_that_does_not_say_what_it_was_made_of_is_to_make(tabled):
+    root, config = tabled
+    seal_of(root / "results/demo/tables/glee/table2.tex").unlink()
+    assert count(root, config) == 1
+
+
+def test_tables_wait_for_data_that_are_prepared_anew(tabled):
+    root, config = tabled
+    dataset = blocks.all_datasets(config)[0]
+    (root / f"results/demo/data/{dataset}.parquet").unlink()
+    assert count(root, config) < 2
+
+
+def test_a_figure_waits_for_the_table_that_it_is_drawn_from(tabled):
+    root, config = tabled
+    config = config | {"make": {"glee": {"tables": ["claims"], "figures": ["claims"]}}}
+    for point in blocks.all_points(config):
+        if not (root / "results/demo/runs" / point.path).exists():
+            finish(root, config, point)
+    make(root, config)
+    assert count(root, config) == 2
+    (root / "results/demo/tables/glee/claims.md").unlink()
+    assert count(root, config) == 0
+
+
+def test_tables_of_what_is_finished_anew_are_to_make_while_snakemake_works(tabled):
     root, config = tabled
     with claim(root / "results/demo"):
         assert status(config, root, {})[1] == DONE
         point = blocks.all_points(config)[0]
-        os.utime(root / "results/demo/runs" / point.path / "predictions.parquet", times=(2**33, 2**33))
+        os.utime(root / "results/demo/runs" / point.path / "run.json", times=(2**33, 2**33))
         text, code = status(config, root, {})
         assert " of 2 tables and figures are made" in text and "2 of 2" not in text and code == OPEN
     assert status(config, root, {})[1] == DONE
 
 
-def test_without_training_tables_of_a_part_of_the_runs_are_made(tabled):
+def test_without_training_tables_of_a_part_of_the_runs_are_to_make_of_that_part(tabled):
     root, config = tabled
     config, point = {**config, "train": False}, blocks.all_points(config)[0]
     shutil.rmtree(root / "results/demo/runs" / point.path)
-    for dataset in blocks.all_datasets(config):
-        write_json(root / f"results/demo/data/{dataset}.json", {"rows": {"train": 9}})
-        (root / f"results/demo/data/{dataset}.parquet").touch()
     text, code = status(config, root, {})
-    assert "\n2 of 2 tables and figures are made\n" in text and code == OPEN
+    assert " of 2 tables and figures are made" in text and "2 of 2" not in text and code == OPEN
 
 
 @pytest.mark.parametrize("name", agreement.OUTPUTS)

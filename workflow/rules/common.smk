@@ -6,7 +6,9 @@ from functools import cache, partial
 from pathlib import Path
 
 from snakemake.dag import DAG
+from snakemake.io import _IOFile
 from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
 from snakemake.resources import Resource
 from snakemake.settings.types import DeploymentMethod
 
@@ -26,15 +28,16 @@ from tailprompt.plan import (
     revisions,
     rows,
     standing,
+    unmade,
 )
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
-from tailprompt.plan.made_of import is_made_of
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
+from tailprompt.plan.settled import heed, settled
 from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 
@@ -47,12 +50,12 @@ with refused_as(SystemExit):
     results = Path("results").resolve()
     own = [file for file in workflow.overwrite_configfiles if results in Path(file).resolve().parents]
     GIVEN = {str(file): read_given(file) for file in own}  # what searches chose
-    SHOWN = WHOLE = blocks.shown(config)
-    TAKEN = {point for block in SHOWN.values() for point in blocks.points(block)}
+    WHOLE = blocks.shown(config)
+    TAKEN = {point for block in WHOLE.values() for point in blocks.points(block)}
     POINTS = blocks.all_points(config)
     check_files(config)
-    check_scores(config, SHOWN)
-    check_norms(config, SHOWN)
+    check_scores(config, WHOLE)
+    check_norms(config, WHOLE)
     SETTINGS = check_settings(config, POINTS)
     DATASETS = blocks.all_datasets(config)
 
@@ -63,6 +66,7 @@ weights = cache(lambda backbone: made.weights(config, backbone))
 
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
+heed(_IOFile, PersistenceBase)
 keep_parameters(Resource.evaluate)  # called for each resource of each job
 if workflow.dryrun:
     keep_commands(Job)
@@ -83,7 +87,7 @@ preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 shell.prefix(
     f"export PYTHONPATH={shlex.quote(HOME)}/src TOKENIZERS_PARALLELISM=false {preload}"
     f" PATH={shlex.quote(path)}$PATH; "
-    'note() {{ mkdir -p "$(dirname "$2")" && cp "$1" "$2"; }}; '
+    'note() {{ python -m tailprompt.plan.note "$@"; }}; '
 )
 
 
@@ -121,10 +125,9 @@ def folder_option(name, file):
     return option(name, file and Path(str(file)).parent)
 
 
-def shown_by(what, function, then=lambda value: value, **options):
-    """wildcards -> function(block of the table or figure that they name), then perhaps a second function of that."""
-    block = lambda wildcards: shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-    return lambda wildcards: then(function(block(wildcards), **options))
+def told_block(what):
+    """wildcards -> the block of the table or figure that they name, as one line of JSON."""
+    return lambda wildcards: as_json(shown.block(SHOWN, what, wildcards.paper, wildcards.name))
 
 
 @cache

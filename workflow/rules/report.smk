@@ -1,15 +1,6 @@
 """Predictions -> the papers' tables, claims and figures."""
 
 OVERVIEW = shown.overview(config, SHOWN, WHOLE)
-CLAIMED = {
-    kind: [f"results/{SCALE}/{one[kind]}" for one in OVERVIEW["claims"] if one[kind]]
-    for kind in ("table", "figure")
-}
-PAGE_OF = {
-    "runs": OVERVIEW["runs"],
-    "data": [],
-    "files": [*CLAIMED["table"], *CLAIMED["figure"], *sources("tailprompt.overview")],
-}
 
 
 # Seconds of one CPU each, which a cluster's queue and its GPUs are not for.
@@ -22,11 +13,7 @@ localrules:
 
 rule tabulate:
     input:
-        asked=shown_asked("tables", "tex", "md", "csv", "html", search=["yaml"]),
-        runs=shown_by("tables", shown.predictions, then=kept, file=predictions),
-        data=shown_by("tables", shown.reports, file=report_of),
-        reported=shown_by("tables", shown.reported),
-        source=shown_by("tables", shown.code, stage="tabulate"),
+        unpack(shown_inputs("tables", "tex", "md", "csv", "html", search=["yaml"])),
     output:
         "results/{scale}/tables/{paper}/{name}.tex",
         "results/{scale}/tables/{paper}/{name}.md",
@@ -43,12 +30,10 @@ rule tabulate:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("tables", as_json),
-        note="results/{scale}/made/tables/{paper}/{name}.json",
+        spec=told_block("tables"),
     shell:
         "python -m tailprompt.tabulate --root results/{wildcards.scale:q} --spec {input.asked:q}"
         " --out results/{wildcards.scale:q}/tables/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
-        " && note {input.asked:q} {params.note:q}"
 
 
 # What a search chose, for a later command: no run of this one depends on it.
@@ -68,11 +53,7 @@ rule choices:
 
 rule draw:
     input:
-        asked=shown_asked("figures", "pdf", "png", "html"),
-        runs=shown_by("figures", shown.predictions, then=kept, file=predictions),
-        data=shown_by("figures", shown.reports, file=report_of),
-        beside=shown_by("figures", shown.drawn_from),
-        source=shown_by("figures", shown.code, stage="draw"),
+        unpack(shown_inputs("figures", "pdf", "png", "html")),
     output:
         "results/{scale}/figures/{paper}/{name}.pdf",
         "results/{scale}/figures/{paper}/{name}.png",
@@ -88,25 +69,19 @@ rule draw:
     conda:
         "../../envs/tables.yaml"
     params:
-        spec=shown_by("figures", as_json),
-        note="results/{scale}/made/figures/{paper}/{name}.json",
+        spec=told_block("figures"),
     shell:
         "python -m tailprompt.draw --root results/{wildcards.scale:q} --spec {input.asked:q}"
         " --out results/{wildcards.scale:q}/figures/{wildcards.paper:q}/{wildcards.name:q} > {log:q} 2>&1"
-        " && note {input.asked:q} {params.note:q}"
 
 
 # The first page of the report, which workflow/report/workflow.rst takes in.
 rule overview:
     input:
-        asked=lambda _: asked_once("overview", OVERVIEW, ["html"], PAGE_OF),
-        runs=lambda _: kept(predictions(points.Point.at(run)) for run in OVERVIEW["runs"]),
-        claims=CLAIMED["table"],
-        figures=CLAIMED["figure"],
-        source=sources("tailprompt.overview"),
+        unpack(lambda _: inputs_once("overview", OVERVIEW, ["html"], shown.page_of(OVERVIEW))),
     output:
         report(
-            f"results/{SCALE}/overview.html",
+            shown.page(SCALE),
             category="Overview",
             labels={"page": "overview"},
         ),
@@ -114,11 +89,9 @@ rule overview:
         f"results/{SCALE}/logs/overview.log",
     conda:
         "../../envs/tables.yaml"
-    params:
-        note=f"results/{SCALE}/made/overview.json",
     shell:
         'python -m tailprompt.overview --root "$(dirname {output:q})" --spec {input.asked:q} --out {output:q}'
-        " > {log:q} 2>&1 && note {input.asked:q} {params.note:q}"
+        " > {log:q} 2>&1"
 
 
 rule tables:

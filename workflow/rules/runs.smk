@@ -50,18 +50,16 @@ SCORES_OF = {
 # For people: tables and figures compute the scores that they show.
 rule scores:
     input:
-        asked=lambda _: asked_once("scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF),
-        runs=all_predictions,
-        data=[report_of(dataset) for dataset in DATASETS],
-        source=sources("tailprompt.score"),
+        unpack(
+            lambda _: inputs_once(
+                "scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF, all_predictions(_)
+            )
+        ),
     output:
         f"results/{SCALE}/scores.parquet",
     log:
         f"results/{SCALE}/logs/scores.log",
     conda:
         "../../envs/tables.yaml"
-    params:
-        note=f"results/{SCALE}/made/scores.json",
     shell:
         'python -m tailprompt.score --collect "$(dirname {output:q})" --asked {input.asked:q} > {log:q} 2>&1'
-        " && note {input.asked:q} {params.note:q}"

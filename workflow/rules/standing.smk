@@ -12,26 +12,12 @@ TRAINED_ON = {*"decode annotate prepare collect vocabulary pack pretrain backbon
 @cache
 def is_here(point):
     """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
-    return present.run_is_here(config, point, weights)
+    return present.run_is_here(config, point, standing.Present(weights, rows_stand))
 
 
-def prepared(dataset):
-    """Whether the report of a data set is here as it is asked, made or brought by a bundle."""
-    file = Path(report_of(dataset))
-    own = file.parent == RESULTS / "data"
-    return file.is_file() and (not own or standing.stands(config, "data", dataset))
-
-
-if not TRAINS:
-    narrow = {
-        name: block
-        for name, whole_block in SHOWN.items()
-        if (block := present.narrowed(whole_block, is_here=is_here, prepared=prepared))
-    }
-    narrow = blocks.with_tables(narrow)
-    if workflow.is_main_process:
-        print(present.said(SHOWN, narrow, RESULTS), file=sys.stderr)
-    SHOWN = narrow
+SHOWN = unmade.shown_here(config, WHOLE, is_here)
+if not TRAINS and workflow.is_main_process:
+    print(present.said(WHOLE, SHOWN, RESULTS), file=sys.stderr)
 
 
 claimed = cache(held.claim)  # kept open, and so held, to the end
@@ -170,41 +156,45 @@ def inputs_of(kind, of):
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
     resolve()
-    # preparing refuses a table or figure that names a class which is not there
-    named = {"named": blocks.classes_asked(WHOLE, name)} if kind == "data" else {}
-    wanted = standing.wanted(config, kind, name) | named | standing.by_code(kind)
+    wanted = (
+        standing.to_prepare(config, name, WHOLE) if kind == "data" else standing.wanted(config, kind, name)
+    )
     made = standing.outputs(config, kind, name)
     settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
-def shown_asked(what, *endings, **of_kind):
-    """wildcards -> the file that says what a table or figure is asked, old if that is what it shows.
+def shown_inputs(what, *endings, **of_kind):
+    """wildcards -> the inputs of a table or figure, as `inputs_once` has them.
 
     of_kind: endings of what other jobs make of it, by its kind.
     """
 
-    def file(wildcards):
+    def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         every = (*endings, *of_kind.get(spec["kind"], ()))
-        of = shown.made_of(spec, stage=shown.STAGES[what])
-        return asked_once(f"{what}/{wildcards.paper}/{wildcards.name}", spec, every, of)
+        key = (what, wildcards.paper, wildcards.name)
+        return inputs_once("/".join(key), spec, every, shown.made_of(key, spec))
 
-    return file
+    return files
 
 
 @refused_as(SystemExit)
-def asked_once(name, spec, endings, of):
-    """The file that says what is asked of files of one name, old if they are that, undamaged and made of what is here.
+def inputs_once(name, spec, endings, of, runs=None):
+    """The inputs of a job that makes files of one name, which are settled if those stand (`plan.unmade`).
 
-    of: what they are made of (`plan.made_of`).
+    of: what they are made of (`plan.made_of`). runs: predictions, where they are not those of all its runs.
     """
-    wanted = made.read_back({"spec": spec, "of": of})
+    wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
-    settled = standing.same(files, wanted, RESULTS / "made" / f"{name}.json")
-    settled = settled and is_made_of(files[0], of, RESULTS, folder_of)
-    asked = ask(name, wanted, files, settled=settled)
-    return ancient(asked) if settled else asked
+    stand = unmade.stands(files, wanted, RESULTS, folder_of=folder_of)
+    inputs = {
+        "asked": ask(name, wanted, files, settled=stand),
+        "runs": kept([predictions(points.Point.at(run)) for run in of["runs"]]) if runs is None else runs,
+        "data": [report_of(dataset) for dataset in of["data"]],
+        "files": of["files"],
+    }
+    return settled(inputs) if stand else inputs
 
 
 def noted(kind, of):

@@ -140,8 +140,10 @@ def read_for(config: dict, block: dict, what: str) -> list[str]:
 def asked_of(config: dict, everything: Blocks, job: str, root: Path) -> dict:
     """What a job is asked now, as far as that is known without Snakemake."""
     kind, _, name = job.partition("/")
+    if kind == "data":
+        return standing.to_prepare(config, name, everything, root)
     if kind in standing.KINDS:
-        return standing.wanted(config, kind, name, root) | standing.by_code(kind)
+        return standing.wanted(config, kind, name, root)
     spec = everything.get((kind, *name.split("/")))
     return read_back({"spec": spec}) if spec else {}
 

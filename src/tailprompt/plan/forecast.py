@@ -11,14 +11,13 @@ from pathlib import Path
 from tailprompt.data.places import image_root, places
 from tailprompt.errors import counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, standing
+from tailprompt.plan import blocks, present, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
-from tailprompt.plan.settings import settings
 
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
@@ -61,18 +60,12 @@ def finished_of(config: dict, points: list[Point], root: Path) -> dict[Point, fl
 
 
 def finished(config: dict, point: Point, here: standing.Present, root: Path) -> float | None:
-    """The seconds that a run took, or None if it is not finished or not what is asked now.
-
-    A run whose data will be prepared anew, with other rows, is not what is asked.
-    """
-    results = root / "results" / config["scale"]
+    """The seconds that a run took, or None if it is not finished or not what is asked now."""
     folder = standing.run_folder(config, point, here, root)
     if not (folder / "run.json").is_file():
         return None
     run = read_json(folder / "run.json", "settings", "seconds")
-    wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
-    same = agreement.stands(wanted, point, results)
-    return run["seconds"] if same and not standing.waits_for_rows(config, point, here) else None
+    return run["seconds"] if present.run_is_here(config, point, here, root) else None
 
 
 def table(points: list[Point], left: dict[Point, float]) -> list[str]:

@@ -1,48 +1,71 @@
 """What a table, figure, table of scores or first page is made of, as one digest in the seal of its files.
 
 Times of files tell nothing where runs, data or code were moved, copied or put back from a backup. What was
-made of others than are here is made again. `of` in the file that says what is asked lists them: paths of
-`runs`, names of data sets (`data`), and other `files`.
+made of others than are here is made again, and what was made by another `spec`. In the file that says what is
+asked, `of` lists paths of `runs`, names of data sets (`data`), and other `files`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
 from tailprompt.files import sealed, sha256
+from tailprompt.plan.agreement import digest, tolerant
 from tailprompt.plan.either import run_folder
-from tailprompt.plan.places import report_file
+from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import Point
 
 OF = "made of"  # the name in the seal
 
 
 def digest_of(
-    of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+    asked: dict,
+    results: Path,
+    folder_of: Callable[[Point], Path] | None = None,
+    root: Path = Path("."),
 ) -> str:
-    """The digest of the content of all that is listed, wherever it lies; some may be missing.
+    """The digest of the `spec` and of the content of what is listed, wherever it lies; some may be missing.
 
     A run.json has the digests of the run's other files, and a report that of its data. folder_of: that of a
-    run, where what it is asked may not be written yet.
+    run, where what it is asked may not be written yet. root: of the other files.
     """
-    folder_of = folder_of or partial(run_folder, results)
+    of, folder_of = asked["of"], folder_of or partial(run_folder, results)
     runs = (folder_of(Point.at(run)) / "run.json" for run in of["runs"])
     reports = (report_file(results, dataset) for dataset in of["data"])
-    digests = map(content, [*runs, *reports, *map(Path, of["files"])])
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    files = (root / file for file in of["files"])
+    digests = [*map(content, runs), *(content(report, said) for report in reports), *map(content, files)]
+    return digest([asked["spec"], *digests])
+
+
+def content(file: Path, read: Callable[[Path], str] = sha256) -> str:
+    """The digest of a file by `read`; none without the file."""
+    if not file.is_file():
+        return ""
+    status = file.stat()
+    return content_at(file, read, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @cache
-def content(file: Path) -> str:
-    """The digest of a file, computed once for all that is made of it; none without the file."""
-    return sha256(file) if file.is_file() else ""
+def content_at(file: Path, read: Callable[[Path], str], *_times: int) -> str:
+    """The same, computed once for all that is made of it."""
+    return read(file)
+
+
+def said(report: Path) -> str:
+    """The digest of what the report of a data set says on every machine: a bundle brings no more."""
+    about = tolerant(report) or {}
+    row = about.get("row")
+    return digest({**about, "row": anywhere(row) if isinstance(row, dict) else row})
 
 
 def is_made_of(
-    file: Path, of: dict[str, list[str]], results: Path, folder_of: Callable[[Point], Path] | None = None
+    file: Path,
+    asked: dict,
+    results: Path,
+    folder_of: Callable[[Point], Path] | None = None,
+    root: Path = Path("."),
 ) -> bool:
-    """Whether a file was made of what is here now; False where its seal does not say."""
-    return sealed(file).get(OF) == digest_of(of, results, folder_of)
+    """Whether a file was made of what is here now, as it is asked; False where its seal does not say."""
+    return sealed(file).get(OF) == digest_of(asked, results, folder_of, root)

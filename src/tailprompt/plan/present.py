@@ -15,25 +15,24 @@ from tailprompt.plan.blocks import WITHOUT_RUNS, points
 from tailprompt.plan.places import folders_of
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
+from tailprompt.plan.standing import Present
 from tailprompt.plan.starts import start_of
 
 
-def run_is_here(
-    config: dict, point: Point, weights: Callable[[str], dict | None], root: Path = Path(".")
-) -> bool:
+def run_is_here(config: dict, point: Point, here: Present, root: Path = Path(".")) -> bool:
     """Whether a run and all that it builds on are here and what is asked, or came in a bundle without that.
 
-    weights: a backbone's name -> what `made.weights` returns.
+    A run whose data will be prepared anew, with other rows, is not.
     """
     results = root / "results" / config["scale"]
     if not any((folder / "run.json").is_file() for folder in folders_of(results, point)):
         return False
-    wanted = asked.asked(config, point, settings(config, point), weights(point.backbone), root)
-    if not agreement.stands(wanted, point, results):
+    wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
+    if not (here.rows(point.dataset) and agreement.stands(wanted, point, results)):
         return False
     first = start_of(config, point)
     folder = either.run_folder(results, point, lambda: wanted)
-    return not first or either.came_alone(folder) or run_is_here(config, first, weights, root)
+    return not first or either.came_alone(folder) or run_is_here(config, first, here, root)
 
 
 def narrowed(

@@ -14,41 +14,38 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
-from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
-from tailprompt.plan import asked, dependencies, either, made
+from tailprompt.plan import asked, blocks, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import RECORD, altered, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.note import MADE, outputs_in
 from tailprompt.plan.places import WHERE
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
-from tailprompt.pretraining.folders import PACKED, TOKENIZER
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 PLANNED = time.time_ns()  # of this process
 UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
-BESIDE = ("named", "code")  # what the rule asks of preparing too: classes that tables name, and by which code
+BESIDE = ("named", "code", MADE)  # in a note beside what decides on rows: see `to_prepare`, and what was made
 
 
 @dataclass(frozen=True)
 class Kind:
     """What a rule makes.
 
-    asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files. makes: its
-    outputs below `results/<scale>`, with {} for the name, and perhaps a pattern of files.
+    asks: (config, name, root) -> what is asked of it. takes: (config, name) -> its input files.
     """
 
     asks: Callable[..., dict]
     takes: Callable[[dict, str], dict]
-    makes: tuple[str, ...]
 
 
 class Present(NamedTuple):
@@ -82,19 +79,34 @@ def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
     return [name for name in dict.fromkeys(run.dataset for run in runs) if not here.rows(name)]
 
 
-def stands(config: dict, kind: str, name: str, root: Path = Path(".")) -> bool:
-    """Whether all outputs of a job are there and made of what is asked now."""
-    files, asked = outputs(config, kind, name, root), wanted(config, kind, name, root)
+def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: dict | None = None) -> bool:
+    """Whether all outputs of a job are there and made of what is asked now: `asked`, or else `wanted`."""
+    files, asked = outputs(config, kind, name, root), asked or wanted(config, kind, name, root)
     return same(files, asked, root / note(config, kind, name), root)
 
 
 def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path(".")) -> bool:
     """Whether files are all there, undamaged and made of what is asked.
 
-    Without a note that is believed. A note that is damaged, or does not say all that is asked, is not.
+    A note that is damaged, does not say all that is asked, or is of other files, is not believed. Without one
+    files are, unless the file in `asked` says that they were asked something else, or are to be replaced.
     """
-    here = all(file.is_file() and intact(file, root) for file in files)
-    return here and (not note.is_file() or asked.items() <= {**UNSAID, **(tolerant(note) or {})}.items())
+    files = [*files]
+    if not all(file.is_file() and intact(file, root) for file in files):
+        return False
+    before = note.parents[2] / "asked" / note.parent.name / note.name
+    source = note if note.is_file() else before
+    told = {**UNSAID, **(tolerant(source) or {})} if source.is_file() else asked
+    replaced = source == before and "replaces" in told
+    return not replaced and asked.items() <= told.items() and are_noted(files, told, root)
+
+
+def are_noted(files: Iterable[Path], note: dict, root: Path = Path(".")) -> bool:
+    """Whether files have the digests in a note, where it has any."""
+    noted = note.get(MADE)
+    return not isinstance(noted, dict) or all(
+        noted.get(file.name) in (None, digest_of(file, root)) for file in files
+    )
 
 
 def intact(file: Path, root: Path = Path(".")) -> bool:
@@ -166,17 +178,20 @@ def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
     return made.read_back(KINDS[kind].asks(config, name, root))
 
 
-def by_code(kind: str) -> dict[str, str]:
-    """The digest of the code that prepares data, which their rule asks too. What takes hours asks none."""
-    return {"code": dependencies.digest("tailprompt.prepare")} if kind == "data" else {}
+def to_prepare(config: dict, dataset: str, everything: dict, root: Path = Path(".")) -> dict:
+    """What the job that prepares a data set is asked, with what decides on no row of a run that stands.
+
+    It refuses a table or figure that names a class which is not there (`named`), and is done again with other
+    `code`; what takes hours asks none. everything: what `blocks.shown` returns.
+    """
+    code = dependencies.digest("tailprompt.prepare")
+    named = blocks.classes_asked(everything, dataset)
+    return wanted(config, "data", dataset, root) | {"named": named, "code": code}
 
 
 def outputs(config: dict, kind: str, name: str, root: Path = Path(".")) -> list[Path]:
     """The files that a job makes; of a pattern those that are here, as of packed parts only some may be."""
-    results = root / "results" / config["scale"]
-    named = [(file, file.format(name if "*" not in file else escape(name))) for file in KINDS[kind].makes]
-    found = [sorted(results.glob(path)) if "*" in file else [results / path] for file, path in named]
-    return [file for files in found for file in files]
+    return outputs_in(root / "results" / config["scale"], kind, name)
 
 
 def note(config: dict, kind: str, name: str) -> str:
@@ -261,15 +276,13 @@ def refused(number: int, place: Path) -> OSError:
     return OSError(number, os.strerror(number), str(place))
 
 
-LEARNED = tuple(f"pretraining/{{}}/vocabulary/{name}" for name in TOKENIZER)
 KINDS = {
-    "images": Kind(made.images, data.to_decode, ("images/{}.npy", "images/{}.parquet")),
-    "annotated": Kind(made.annotated, data.to_annotate, ("annotated/{}.parquet",)),
-    "data": Kind(made.table, data.to_prepare, ("data/{}.parquet", "data/{}.json")),
-    "collected": Kind(made.collected, recipes.to_collect, ("corpora/{}.txt.gz", "corpora/{}.json")),
-    "vocabulary": Kind(made.vocabulary, recipes.to_learn, LEARNED),
-    "packed": Kind(made.packed, recipes.to_pack, tuple(f"pretraining/{{}}/packed/{name}" for name in PACKED)),
-    # pretraining.json is written after the weights, of one file or several
-    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain, (f"pretraining/{{}}/{RECORD}",)),
-    "backbones": Kind(made.backbone, recipes.to_check, ("backbones/{}.json",)),
+    "images": Kind(made.images, data.to_decode),
+    "annotated": Kind(made.annotated, data.to_annotate),
+    "data": Kind(made.table, data.to_prepare),
+    "collected": Kind(made.collected, recipes.to_collect),
+    "vocabulary": Kind(made.vocabulary, recipes.to_learn),
+    "packed": Kind(made.packed, recipes.to_pack),
+    "checkpoint": Kind(made.checkpoint, recipes.to_pretrain),
+    "backbones": Kind(made.backbone, recipes.to_check),
 }

@@ -53,7 +53,7 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
     others = faults.of_other_jobs(config, whole, root)
-    tables, all_made = unmade.told(config, whole, lambda point: states[point].name == "done", root)
+    tables, all_made = unmade.told(config, whole, here, root)
     lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}", tables]
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):

@@ -28,6 +28,6 @@ def options(stage: str, does: str, what: str) -> tuple[Path, dict, Path, dict[st
 
 
 def taken(root: Path, spec: str) -> dict[str, str]:
-    """The digest of what the file of an option lists, for a seal; nothing where it lists nothing."""
-    of = asked_of(spec).get("of")
-    return {OF: digest_of(of, root)} if of else {}
+    """The digest of what the file of an option asks and lists, for a seal; nothing where it lists nothing."""
+    asked = asked_of(spec)
+    return {OF: digest_of(asked, root)} if "of" in asked else {}

@@ -56,8 +56,9 @@ def drawn_from(block: dict) -> str | list:
     return reported(block) if block["kind"] == "accuracy_by_parameters" else []
 
 
-def made_of(block: dict, *, stage: str) -> dict[str, list[str]]:
+def made_of(key: tuple[str, str, str], block: dict) -> dict[str, list[str]]:
     """What a table or figure is made of, as `plan.made_of` has it."""
+    stage = STAGES[key[0]]
     beside = drawn_from(block) if stage == "draw" else reported(block)
     return {
         "runs": predictions(block, file=lambda point: point.path),
@@ -94,6 +95,18 @@ def overview(config: dict, everything: dict, whole: dict) -> dict:
         ],
         "claims": claims,
     }
+
+
+def page(scale: str) -> str:
+    """The first page of the report."""
+    return f"results/{scale}/overview.html"
+
+
+def page_of(overview: dict) -> dict[str, list[str]]:
+    """What the first page is made of, as `plan.made_of` has it. overview: what it is told."""
+    claims = [one[kind] for kind in ("table", "figure") for one in overview["claims"] if one[kind]]
+    drawn = [f"results/{overview['scale']}/{file}" for file in claims]
+    return {"runs": overview["runs"], "data": [], "files": [*drawn, *sources("tailprompt.overview")]}
 
 
 def by_paper(everything: dict) -> dict[str, list[str]]:
