@@ -74,3 +74,15 @@ def test_the_scripts_settings_are_those_of_the_backbone():
         "bert-large-cased": (20, 1.0e-2, 60, "shifted"),
         "roberta-large": (128, 5.0e-3, 100, "shifted"),
     }
+
+
+@pytest.mark.parametrize(
+    "method, title",
+    [
+        ("lora@loss=logit_adjusted,lr=0.003", "LoRA, logit adjustment, lr 0.003"),
+        ("pt2@loss=asymmetric_gcl,predictor=cosine", "P-Tuning v2, A-GCL, cosine classifier"),
+        ("lora@lora_dropout=0.1", "LoRA, lora dropout 0.1"),
+    ],
+)
+def test_a_change_is_called_by_the_name_of_the_field(method, title):
+    assert blocks.title(scale("mini"), method) == title

@@ -17,11 +17,14 @@ ABSENT = object()  # no value; None is a value
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
 
 
-def component(name: str):
-    """A class decorator that declares a component by its name in the configuration and in the registries."""
+def component(name: str, title: str | None = None):
+    """A class decorator that declares a component by its name in the configuration and in the registries.
+
+    title: what tables call it, where they name what a row changes.
+    """
 
     def declared(cls):
-        cls.name = name
+        cls.name, cls.title = name, title
         return dataclass(frozen=True, kw_only=True)(cls)
 
     return declared

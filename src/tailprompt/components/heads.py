@@ -12,7 +12,7 @@ class LinearPredictor:
     """A vector and a bias for each class."""
 
 
-@component("cosine")
+@component("cosine", "cosine classifier")
 class CosinePredictor:
     """The scaled cosine between the features and the vector of each class (LPT section 4.1)."""
 

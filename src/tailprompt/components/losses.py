@@ -7,45 +7,45 @@ from tailprompt.components.declare import component, key
 DUAL = {"sampler": ("dual", "dual_as_released")}
 
 
-@component("cross_entropy")
+@component("cross_entropy", "cross-entropy")
 class CrossEntropy:
     """Cross-entropy (GLEE Eqs. 1 and 4)."""
 
 
-@component("focal")
+@component("focal", "focal loss")
 class Focal:
     """Focal loss (Lin et al. 2017, Eq. 4)."""
 
     gamma: float = key(1.0, "exponent of 1 - p", minimum=0)
 
 
-@component("focal_as_released")
+@component("focal_as_released", "focal loss, as released")
 class FocalAsReleased:
     """What GLEE's code computes as focal loss."""
 
     gamma: float = key(1.0, "exponent of 1 - log p", minimum=0)
 
 
-@component("logit_adjusted")
+@component("logit_adjusted", "logit adjustment")
 class LogitAdjusted:
     """Logit adjustment (Menon et al. 2021, Eq. 10)."""
 
     prior: float = key(1.0, "exponent of the class prior (tau in the paper)")
 
 
-@component("balanced_softmax")
+@component("balanced_softmax", "balanced softmax")
 class BalancedSoftmax:
     """Balanced softmax (Ren et al. 2020, Eq. 3)."""
 
 
-@component("class_balanced")
+@component("class_balanced", "class-balanced loss")
 class ClassBalanced:
     """Class-balanced loss (Cui et al. 2019, Eq. 9)."""
 
     beta: float = key(0.999, "beta in the effective number of examples", minimum=0, exclusiveMaximum=1)
 
 
-@component("ldam")
+@component("ldam", "LDAM")
 class Ldam:
     """LDAM (Cao et al. 2019, Eq. 13)."""
 
@@ -54,7 +54,7 @@ class Ldam:
     margin: float = key(0.5, "the largest margin, C", minimum=0)
 
 
-@component("gcl")
+@component("gcl", "GCL")
 class Gcl:
     """Gaussian clouded logits (LPT Eqs. 6 and 7)."""
 
@@ -76,7 +76,7 @@ NEGATIVE_INSTANCE = {
 }
 
 
-@component("asymmetric_gcl")
+@component("asymmetric_gcl", "A-GCL")
 class AsymmetricGcl:
     """A-GCL (LPT Eq. 8)."""
 
@@ -89,7 +89,7 @@ class AsymmetricGcl:
     lambda_negative_instance: float | None = key(**NEGATIVE_INSTANCE)
 
 
-@component("asymmetric_gcl_as_released")
+@component("asymmetric_gcl_as_released", "A-GCL, as released")
 class AsymmetricGclAsReleased:
     """What LPT's code computes as A-GCL."""
 

@@ -5,6 +5,7 @@ It needs the standard library only.
 
 from __future__ import annotations
 
+from tailprompt.components.resolve import is_choice, options
 from tailprompt.errors import BadInput, named
 from tailprompt.plan.grids import check_search, each_tried, unsearched
 from tailprompt.plan.points import Point, parse
@@ -112,8 +113,14 @@ def title(config: dict, method: str, backbone: str | None = None) -> str:
     """The title of a method with what follows its @, and with the backbone's if a block compares several."""
     base, changes = parse(method)
     text = named(config["methods"], base, "method").get("title", base)
-    parts = [text, *(f"{key} {value}" for key, value in changes.items())]
+    parts = [text, *(titled(key, value) for key, value in changes.items())]
     return ", ".join(parts + ([config["backbones"][backbone].get("title", backbone)] if backbone else []))
+
+
+def titled(key: str, value) -> str:
+    """What a table calls a change of one setting."""
+    component = options(key.rpartition(".")[2]).get(value) if is_choice(key) else None
+    return getattr(component, "title", None) or f"{key} {value}".replace("_", " ")
 
 
 def points(expanded: dict) -> list[Point]:
