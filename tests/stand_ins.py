@@ -12,6 +12,8 @@ from pathlib import Path
 
 from project import copied
 
+from tailprompt.plan.made import SAID
+
 SCALE = """
 make: {glee: {tables: [table2, claims], figures: [figure4]}}
 data_dir: own
@@ -99,9 +101,11 @@ sha = lambda file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
 new = lambda file: Path(file).write_text(str(time.time_ns()))
 """
 STAGES = {
-    "prepare": """
+    "prepare": f"""
+SAID = {SAID!r}
+"""
+    + """
 from tailprompt.data.places import places
-from tailprompt.plan.made import SAID
 from tailprompt.plan.places import WHERE
 
 row, out = json_option(options["--dataset"], "--dataset"), Path(options["--out"])

@@ -376,6 +376,16 @@ CLASH = (  # edits of which the second undoes the first
     {"memory", "killed driver"},
     {"file of the same rows", "file of other rows"},
     *({"clock set back", other} for other in MADE),
+    # without notes other files in their place are believed, and runs on rows that will be others wait
+    *({"notes", other} for other in ("default", "file of other rows", "file of the same rows")),
+    *(
+        {"notes", other}
+        for other in ("annotator", "annotator's weights", "corpus", "order of classes", "own data")
+    ),
+    *(
+        {"notes", other}
+        for other in ("data below data_dir", "data below data_dir gone", "split", "verbalizer")
+    ),
 )
 PAIRS = [sorted(pair) for pair in combinations(sorted(EDITS), 2) if {*pair} not in CLASH]
 # Of these a run cannot follow, or what it leaves must not be taken back; the last is code of the copy alone.

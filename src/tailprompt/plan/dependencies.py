@@ -36,10 +36,16 @@ def sources(module: str, root: str = "src", *, without: str | None = None) -> li
     return sorted(str(file_of(name, root)) for name in modules)
 
 
-@cache
 def digest(module: str, root: str = "src") -> str:
     """One digest of the content of the files of `sources`, wherever the project lies."""
-    return hashlib.sha256("\n".join(map(sha256, sources(module, root))).encode()).hexdigest()
+    files = tuple(map(Path, sources(module, root)))
+    return digest_at(files, *((each.st_mtime_ns, each.st_ctime_ns) for each in map(Path.stat, files)))
+
+
+@cache
+def digest_at(files: tuple[Path, ...], *_times: tuple[int, int]) -> str:
+    """The same, computed once for all that is prepared by them."""
+    return hashlib.sha256("\n".join(map(sha256, files)).encode()).hexdigest()
 
 
 @cache
