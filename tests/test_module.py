@@ -76,6 +76,10 @@ def test_another_workflow_makes_what_ours_makes(outer):
     done = snakemake(outer, "--cores", "1", PYTHONPATH="")
     assert done.returncode == 0, done.stdout
     assert "TF-IDF" in (outer / "answer.md").read_text("utf-8")
+    for forced, trained in (((), False), (("-R", "tailprompt_train"), True)):
+        done = snakemake(outer, "-n", *forced, PYTHONPATH="")
+        assert done.returncode == 0, done.stdout
+        assert ("tailprompt_train" in {rule for rule, _ in wildcards(done.stdout)}) == trained
 
 
 @pytest.mark.workflow

@@ -163,6 +163,13 @@ def test_another_command_for_training_re_plans_no_finished_run_and_force_all(pro
         assert names(planned(project, *TINY, "--forcerun", one), "train", "seed") == ["775"]
 
 
+def test_force_all_holds_where_a_backbone_is_made_anew_too(project):
+    with edited(project / "results/tiny/made/backbones/tiny.json", "{", "["):
+        jobs = planned(project, *TINY, "--forcerun", "train")
+        assert len(names(jobs, "train", "seed")) == 4
+        assert "backbone" in {rule for rule, _ in jobs}
+
+
 def test_one_more_seed_re_plans_its_runs_only(project):
     jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
     assert names(jobs, "train", "seed") == ["777", "777"]

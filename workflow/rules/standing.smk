@@ -5,8 +5,10 @@ RESULTS = Path("results", SCALE)
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
 WRITTEN = "incomplete locks log metadata".split()  # folders in .snakemake
+named_here = workflow.modifier.modify_rulename  # who takes these rules as a module may rename them
+TRAIN = named_here("train")
 # rules that make what training takes
-TRAINED_ON = {*"decode annotate prepare collect vocabulary pack pretrain backbone".split()}
+TRAINED_ON = {*map(named_here, "decode annotate prepare collect vocabulary pack pretrain backbone".split())}
 
 
 @cache
@@ -128,11 +130,15 @@ def check_writable(jobs):
 
 
 def run_inputs(wildcards):
-    """The inputs of training. A newer input does not retrain a run that already is what is asked."""
+    """The inputs of training. A newer input does not retrain a run that already is what is asked.
+
+    Unless it is forced: Snakemake forgets that where a job before it runs and the inputs are ancient.
+    """
     point = points.Point.at(wildcards.point)
     file, folder = run_asked(point)
-    files = runs.to_train(config, point)
-    return unless(folder == made_here(point), files | {"asked": file, "start": kept(files["start"])})
+    files = runs.to_train(config, point) | {"asked": file}
+    settled = folder == made_here(point) and not is_forced(point)
+    return unless(settled, files | {"start": kept(files["start"])})
 
 
 def inputs_of(kind, of):
@@ -251,14 +257,14 @@ def kept(files):
 def forget_forced(jobs):
     """Give up what is kept of the finished runs that jobs will train because they are forced."""
     for job in jobs:
-        if job.rule.name == "train" and is_forced(points.Point.at(job.wildcards.point)):
+        if job.rule.name == TRAIN and is_forced(points.Point.at(job.wildcards.point)):
             held.forget(RESULTS / "runs" / job.wildcards.point)
 
 
 def is_forced(point):
     """Whether a run is trained though it may stand: training is forced, or a file of the run or of a start of it."""
     dag = workflow.dag_settings
-    if dag.forceall or "train" in dag.forcerun:
+    if dag.forceall or TRAIN in dag.forcerun:
         return True
     named = runs.named(config, dag.forcerun)
     return bool(named) and not {point, *starts_of(config, point)}.isdisjoint(named)
