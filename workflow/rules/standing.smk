@@ -138,14 +138,13 @@ def run_inputs(wildcards):
 def inputs_of(kind, of):
     """wildcards -> the inputs of a job that makes data or a backbone, which the wildcard `of` names.
 
-    Newer inputs make nothing again of what is as it is asked. What another job made, and folders, whose
-    content nobody reads beforehand, do.
+    Newer inputs make nothing again of what is as it is asked. What another job made does.
     """
 
     def files(wildcards):
         asked, settled = kind_asked(kind, getattr(wildcards, of))
         taken = standing.KINDS[kind].takes(config, getattr(wildcards, of))
-        others = {name: taken.pop(name) for name in ("folders", "listing", "parts") if name in taken}
+        others = {name: taken.pop(name) for name in ("listing", "parts") if name in taken}
         return unless(settled, taken | {"asked": asked}) | others
 
     return files

@@ -89,16 +89,34 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
     """Whether files are all there, undamaged and made of what is asked.
 
     A note that is damaged, does not say all that is asked, or is of other files, is not believed. Without one
-    files are, unless the file in `asked` says that they were asked something else, or are to be replaced.
+    files are, unless the file in `asked` says that they were asked something else, or are to be replaced. It
+    also tells what images were in a folder where the note of an older version does not.
     """
     files = [*files]
     if not all(file.is_file() and intact(file, root) for file in files):
         return False
     before = note.parents[2] / "asked" / note.parent.name / note.name
-    source = note if note.is_file() else before
-    told = {**UNSAID, **(tolerant(source) or {})} if source.is_file() else asked
-    replaced = source == before and "replaces" in told
-    return not replaced and asked.items() <= told.items() and are_noted(files, told, root)
+    noted, given = said(note), said(before)
+    if noted is None or given and made.IMAGES in given.keys() - noted.keys():
+        told = asked if given is None else given
+    else:
+        told = noted
+    replaced = told is given and "replaces" in told
+    return (
+        not replaced and as_far(asked, told).items() <= told.items() and are_noted(files, noted or {}, root)
+    )
+
+
+def said(file: Path) -> dict | None:
+    """What a note, or a file in `asked`, says; None without the file, and little if it is damaged."""
+    return {**UNSAID, **(tolerant(file) or {})} if file.is_file() else None
+
+
+def as_far(asked, noted):
+    """What is asked, as far as a note of an older version says what images were in a folder."""
+    if not (isinstance(asked, dict) and isinstance(noted, dict)):
+        return asked
+    return {k: as_far(v, noted.get(k)) for k, v in asked.items() if k != made.IMAGES or k in noted}
 
 
 def are_noted(files: Iterable[Path], note: dict, root: Path = Path(".")) -> bool:
@@ -169,8 +187,9 @@ def elsewhere(entry: dict) -> dict:
 
 
 def of_first(asked: dict | None) -> dict | None:
-    """The same of what decoding or annotating is asked."""
-    return asked and {**asked, "row": {k: v for k, v in asked["row"].items() if k not in WHERE}}
+    """The same of what decoding or annotating is asked; only decoding shows whether other images are."""
+    row = asked and {k: v for k, v in asked["row"].items() if k not in WHERE}
+    return asked and {k: v for k, v in asked.items() if k != made.IMAGES} | {"row": row}
 
 
 def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
