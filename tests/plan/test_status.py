@@ -172,6 +172,8 @@ def tabled(tmp_path):
     for dataset in blocks.all_datasets(config):
         write_json(tmp_path / f"results/demo/data/{dataset}.json", {"rows": {"train": 9}})
         (tmp_path / f"results/demo/data/{dataset}.parquet").touch()
+        told = standing.to_prepare(config, dataset, blocks.shown(config), tmp_path)
+        write_json(tmp_path / standing.note(config, "data", dataset), told)
     make(tmp_path, config)
     return tmp_path, config
 

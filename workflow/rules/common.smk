@@ -29,6 +29,7 @@ from tailprompt.plan import (
     rows,
     standing,
     unmade,
+    writable,
 )
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed

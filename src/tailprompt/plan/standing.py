@@ -6,10 +6,8 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
-import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -270,30 +268,6 @@ def check_times(files: Iterable[Path], results: Path) -> None:
             f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
             f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
         )
-
-
-def check_writable(files: Iterable[Path]) -> None:
-    """Raise OSError for files that a job could not write: Snakemake itself removes those that are there."""
-    files = {*files}
-    for folder in sorted({next(folder for folder in file.parents if folder.exists()) for file in files}):
-        if not folder.is_dir():
-            raise refused(errno.ENOTDIR, folder)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise refused(errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES, folder)
-    if shut := [file for file in files if file.exists() and is_locked(file)]:
-        raise refused(errno.EPERM, min(shut))
-
-
-def is_locked(file: Path) -> bool:
-    """Whether not even its owner, whom its mode lets, can write a file, as after chattr +i."""
-    about = file.stat()
-    own = about.st_uid == os.geteuid() and about.st_mode & stat.S_IWUSR
-    return bool(own) and not os.access(file, os.W_OK)
-
-
-def refused(number: int, place: Path) -> OSError:
-    """What the system raises for a place, by the number of the error."""
-    return OSError(number, os.strerror(number), str(place))
 
 
 KINDS = {
