@@ -42,7 +42,7 @@ from tailprompt.plan import digests
 from tailprompt.plan.config import load
 from tailprompt.plan.held import claim, held
 from tailprompt.plan.retrain import delete
-from tailprompt.plan.standing import check_writable
+from tailprompt.plan.writable import check_writable
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.training.outcome import write_predictions
 from tailprompt.training.state import Learner, Progress, save

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -70,12 +71,13 @@ def folder(tmp_path, monkeypatch):
 
 
 @contextmanager
-def preloaded(idle=60.0, touched=False):
+def preloaded(idle=60.0, touched=False, cwd="."):
     """The preloaded process that stages here find; it has imported nothing."""
     code = "import sys; from tailprompt.machine.preload import address; print(address()[1:])"
     (Path.cwd() / "name.py").write_text(code)
     name = subprocess.run([sys.executable, "-m", "name"], capture_output=True, text=True, check=True).stdout
-    process = subprocess.Popen([sys.executable, "-c", LIGHT.format(idle=idle, touched=touched), name.strip()])
+    command = [sys.executable, "-c", LIGHT.format(idle=idle, touched=touched), name.strip()]
+    process = subprocess.Popen(command, cwd=cwd)
     try:
         until(lambda: listens(name.strip()) or process.poll() is not None)  # by then it may have ended, idle
         yield process
@@ -205,6 +207,35 @@ def test_a_job_runs_by_itself_where_the_preloaded_process_has_touched_a_card(fol
     assert told[0] == 3 and json.loads(told[1])[-1] == os.getpid()
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["moved", "deleted"])
+def test_a_job_in_a_folder_that_took_the_place_of_another_runs_there(folder, monkeypatch, kept):
+    """As after `mv c c_old; cp -a c_old c`: the preloaded process is in c_old still, or in no folder."""
+    (folder / "torch.py").write_text("raise SystemExit(1)")  # no other process is preloaded
+    (folder / "c").mkdir()
+    for name in ("stage.py", "torch.py"):
+        (folder / name).rename(folder / "c" / name)
+    monkeypatch.chdir(folder / "c")
+    with preloaded():
+        assert json.loads(ended(staged("tell"))[1])[-1] != os.getpid()
+        os.chdir(folder)
+        Path("c").rename("c_old")
+        shutil.copytree("c_old", "c")
+        if not kept:
+            shutil.rmtree("c_old")
+        os.chdir("c")
+        status, told, error = ended(staged("tell"))
+    assert (status, error) == (3, "")
+    assert json.loads(told)[1] == str(folder / "c") and json.loads(told)[-1] == os.getpid()
+
+
+def test_a_fork_is_in_the_folder_of_the_job_wherever_the_preloaded_process_is(folder):
+    (folder / "elsewhere").mkdir()
+    with preloaded(cwd="elsewhere"):
+        status, told, error = ended(staged("tell"))
+    assert (status, error) == (3, "") and json.loads(told)[1] == str(folder)
+    assert json.loads(told)[-1] != os.getpid()
+
+
 def test_who_inherits_anything_else_asks_another_process(folder, monkeypatch):
     first = preload.address()
     assert preload.address() == first
@@ -217,7 +248,10 @@ def test_who_inherits_anything_else_asks_another_process(folder, monkeypatch):
     monkeypatch.setattr(preload, "__file__", str(folder / "machine/preload.py"))
     fourth = preload.address()
     (folder / "stage.py").touch()
-    assert len({second, fourth, preload.address()}) == 3
+    fifth = preload.address()
+    shutil.copy2(folder / "stage.py", folder / "copy.py")
+    (folder / "copy.py").rename(folder / "stage.py")  # of the same time
+    assert len({second, fourth, fifth, preload.address()}) == 4
 
 
 def test_the_socket_of_another_user_is_refused(monkeypatch):

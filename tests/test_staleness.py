@@ -357,6 +357,7 @@ EDITS = {
     "file of the same rows": (prepared_elsewhere(False), prepared("filed")),
     "file of other rows": (prepared_elsewhere(True), prepared("filed") | trained(["filed"])),
     "notes": (gone("results/tiny/made"), set()),
+    "what was asked": (gone("results/tiny/asked"), set()),
     "threads": (replaced("tests/tiny.yaml", "threads: 1", "threads: 2"), set()),
     "times": (
         touched("tests/other.csv", "tests/words.csv", "own/tiny/config.json", "corpus.txt", SCALE, READERS),
@@ -466,6 +467,15 @@ def test_without_notes_what_was_asked_to_be_replaced_is_not_believed(project):
     with gone("results/tiny/made")(project), kept(asked_file), gone(".snakemake")(project):
         asked_file.write_text(json.dumps(json.loads(asked_file.read_text()) | {"replaces": 1, "planned": 2}))
         assert planned(project) == prepared("toy")
+
+
+def test_without_notes_and_what_was_asked_all_data_are_prepared_again(project, monkeypatch):
+    """Whether their rows are others, for which runs are trained again, is known then."""
+    with gone("results/tiny/made")(project), gone("results/tiny/asked")(project):
+        with EDITS["own data"][0](project):
+            assert planned(project) == prepared(*DATASETS)
+        monkeypatch.chdir(project)
+        assert unmade_tables() == TABLES | {"draw figure4"}
 
 
 FORGOTTEN = [

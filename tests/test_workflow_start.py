@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -179,14 +180,22 @@ def test_ones_own_images_are_planned_from_their_folder_to_the_winner(project):
     assert names(jobs, "tabulate", "name") == ["table1", "table2"]
 
 
-def test_an_image_that_comes_or_goes_is_seen_by_its_folder(project):
-    (project / "photos/train/{braces}").mkdir(parents=True)  # which Snakemake would take for a wildcard
-    (project / "photos/train/bar").mkdir(exist_ok=True)
-    listing = "results/mine-images/images/photos.parquet"
-    done = snakemake(project, listing, "-n", "--configfile", "config/mine-images.yaml")
-    assert " photos, " in done.stdout and "photos/train/bar" in done.stdout, done.stdout
-    assert "braces" not in done.stdout
-    (project / "photos/train/{braces}").rmdir()
+def test_a_folder_of_images_that_took_the_place_of_another_is_decoded_whatever_its_times(project):
+    listing, mine = "results/mine-images/images/photos.parquet", ("--configfile", "config/mine-images.yaml")
+    braces = project / "photos/train/{braces}"  # which Snakemake would take for a wildcard
+    shutil.copytree(project / "photos/train/bar", braces)
+    (project / "photos").rename(project / "photos_v0")
+    shutil.copytree(project / "photos_v0", project / "photos")
+    next((project / "photos_v0").glob("train/bar/*")).unlink()
+    for path in (project / "photos_v0", *(project / "photos_v0").rglob("*")):
+        os.utime(path, (10**9, 10**9))
+    assert snakemake(project, listing, "--cores", "1", *mine).returncode == 0
+    (project / "photos/train/notes.txt").touch()  # and so the folder
+    assert names(planned(project, *mine), "decode", "dataset") == []
+    shutil.rmtree(project / "photos")
+    (project / "photos_v0").rename(project / "photos")
+    assert names(planned(project, *mine), "decode", "dataset") == ["photos"]
+    shutil.rmtree(project / "results/mine-images")
 
 
 def test_on_cards_each_run_asks_for_one(project):

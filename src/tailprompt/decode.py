@@ -28,7 +28,7 @@ from tailprompt.data.pixels import check_space, damaged, filled
 from tailprompt.data.places import image_root
 from tailprompt.errors import BadInput, counted, named, stage
 from tailprompt.machine.cpus import threads
-from tailprompt.plan.digests import check_files, digest_of
+from tailprompt.plan.digests import check_files, check_images, digest_of
 
 LISTINGS = {**listings.LISTINGS, **shifted.LISTINGS}
 SIDE = 256  # pixels of a row that states none
@@ -110,8 +110,10 @@ def main() -> None:
     needs = bool({"files", "path"} & row.keys())
     where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
     paths, digests = sources.found(row, **where) if needs else ({}, {})
-    check_files(files.asked_of(options.dataset).get("files"), sources.own(paths, options.raw))
+    asked = files.asked_of(options.dataset)
+    check_files(asked.get("files"), sources.own(paths, options.raw))
     root = image_root(row, options.data_dir)
+    check_images(asked.get("images_sha256"), root)
     about = decode(row, paths, digests, root, options.out, threads=options.threads)
     skipped = others(about["skipped"])
     print(

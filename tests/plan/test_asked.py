@@ -278,6 +278,11 @@ def test_what_was_made_stands_where_its_note_says_all_that_is_asked(tmp_path, no
     assert not standing.same([tmp_path / "gone"], ASKED, note)
 
 
+def test_with_neither_a_note_nor_what_was_asked_only_data_are_made_again(tmp_path):
+    stands = {kind: standing.same([], ASKED, tmp_path / f"made/{kind}/toy.json") for kind in standing.KINDS}
+    assert [kind for kind in stands if not stands[kind]] == ["data"]
+
+
 ASKED_BEFORE = {
     "the same": (ASKED, True),
     "other value": ({**ASKED, "files": {"a.csv": "2"}}, False),

@@ -265,17 +265,6 @@ def test_a_data_set_without_a_corpus_has_none_and_one_that_a_scale_leaves_open_n
     assert "corpora.text (this scale leaves it open" in data.corpus(open_so, "prompts-single-stars")
 
 
-def test_folders_of_classes_are_watched_two_levels_down_but_for_those_with_braces(tmp_path):
-    for name in ("train/a", "train/b", "train/{c}", ".hidden/d"):
-        (tmp_path / name).mkdir(parents=True)
-    row = {"name": "own", "language": "image", "loader": "image_folder", "root": str(tmp_path)}
-    config = {"scale": "demo", "datasets": {"own": row, "listed": {**row, "loader": "image_lists"}}}
-    assert data.class_folders(config, "own") == [
-        str(tmp_path / name) if name else str(tmp_path) for name in ("", "train", "train/a", "train/b")
-    ]
-    assert data.class_folders(config, "listed") == []
-
-
 def test_printed_numbers_go_to_a_figure_that_draws_them_and_to_no_other():
     assert shown.drawn_from({"kind": "accuracy_by_parameters", "paper": "lpt"}) == "config/reported/lpt.csv"
     assert shown.drawn_from({"kind": "lda", "paper": "lpt"}) == []

@@ -162,6 +162,13 @@ def test_every_rule_with_a_log_is_a_job_whose_failure_counts():
     assert named == {faults.LOGS.get(kind, kind) for kind in kinds}
 
 
+def note(root, config):
+    """Leave the notes of data that were prepared as they are asked."""
+    for dataset in blocks.all_datasets(config):
+        told = standing.to_prepare(config, dataset, blocks.shown(config), root)
+        write_json(root / standing.note(config, "data", dataset), told)
+
+
 @pytest.fixture
 def tabled(tmp_path):
     """A scale of one table and one figure that are made of finished runs, and its overview."""
@@ -172,6 +179,7 @@ def tabled(tmp_path):
     for dataset in blocks.all_datasets(config):
         write_json(tmp_path / f"results/demo/data/{dataset}.json", {"rows": {"train": 9}})
         (tmp_path / f"results/demo/data/{dataset}.parquet").touch()
+    note(tmp_path, config)
     make(tmp_path, config)
     return tmp_path, config
 
@@ -262,6 +270,7 @@ def test_a_figure_waits_for_the_table_that_it_is_drawn_from(tabled):
     for point in blocks.all_points(config):
         if not (root / "results/demo/runs" / point.path).exists():
             finish(root, config, point)
+    note(root, config)
     make(root, config)
     assert count(root, config) == 2
     (root / "results/demo/tables/glee/claims.md").unlink()

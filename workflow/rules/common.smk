@@ -29,6 +29,7 @@ from tailprompt.plan import (
     rows,
     standing,
     unmade,
+    writable,
 )
 from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
@@ -149,9 +150,9 @@ def told_in(name, text):
     return text
 
 
-def unless(settled, files):
-    """The inputs of a job, whose age does not matter if `settled`."""
-    return {name: ancient(file) for name, file in files.items()} if settled else files
+def unless(stands, files):
+    """The inputs of a job, whose age and places do not matter if it `stands`."""
+    return settled({name: ancient(file) for name, file in files.items()}) if stands else files
 
 
 def gpus(wildcards):

@@ -31,7 +31,7 @@ def starts_jobs():
     """Whether this process starts jobs itself: it is no dry run and none of the jobs. No other does so here."""
     starts = workflow.is_main_process and workflow.executor_plugin is not None and not workflow.dryrun
     if starts:
-        standing.check_writable(Path(".snakemake", name, "of Snakemake") for name in WRITTEN)
+        writable.check_writable(Path(".snakemake", name, "of Snakemake") for name in WRITTEN)
     if starts and workflow.execution_settings.lock:
         claimed(RESULTS)
     return starts
@@ -126,7 +126,7 @@ def check_writable(jobs):
     """Exit with a sentence if a file cannot be written that a job writes, with its log and its notes."""
     noted = [job.params.get(name) for job in jobs for name in ("note", "kept")]
     files = [*filter(None, noted), *(file for job in jobs for file in (*job.output, *job.log))]
-    standing.check_writable(map(Path, files))
+    writable.check_writable(map(Path, files))
 
 
 def run_inputs(wildcards):
@@ -144,14 +144,13 @@ def run_inputs(wildcards):
 def inputs_of(kind, of):
     """wildcards -> the inputs of a job that makes data or a backbone, which the wildcard `of` names.
 
-    Newer inputs make nothing again of what is as it is asked. What another job made, and folders, whose
-    content nobody reads beforehand, do.
+    Newer inputs make nothing again of what is as it is asked. What another job made does.
     """
 
     def files(wildcards):
         asked, settled = kind_asked(kind, getattr(wildcards, of))
         taken = standing.KINDS[kind].takes(config, getattr(wildcards, of))
-        others = {name: taken.pop(name) for name in ("folders", "listing", "parts") if name in taken}
+        others = {name: taken.pop(name) for name in ("listing", "parts") if name in taken}
         return unless(settled, taken | {"asked": asked}) | others
 
     return files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unicodedata import category
 
@@ -119,18 +119,43 @@ def images(folder: Path) -> list[Path]:
 
 
 def files(folder: Path, *, aside: bool = False) -> list[Path]:
-    """The files anywhere below a folder, sorted by path: through links, but no hidden files or folders.
+    """The files anywhere below a folder, sorted by path. aside: also of folders that a system made."""
+    return sorted(Path(at, name) for at, names in walked(folder, aside=aside) for name in names)
 
-    aside: whether also of folders that a system made.
-    """
-    found, seen = [], {*map(str, folder.resolve().parents)}  # a link to these would lead to other classes
+
+def walked(folder: Path, *, aside: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Each folder from this one down, through links, and the names of its files; nothing that is hidden."""
+    seen = {*map(str, folder.resolve().parents)}  # a link to these would lead to other classes
     for at, below, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(at)
         below[:] = [] if real in seen else [name for name in below if visible(name, aside)]  # links may loop
         if real not in seen:
-            found += [Path(at, name) for name in names if name[0] != "."]
+            yield at, [name for name in names if name[0] != "."]
         seen.add(real)
+
+
+def states(root: Path) -> list[tuple[str, int, int]]:
+    """The path below a root, size and time of each image in its folders, sorted; 0 for a link to nothing.
+
+    Times are in whole seconds, as archives keep them.
+    """
+    found, endings = [], (*ENDINGS,)
+    for at, names in (each for folder in folders(root) for each in walked(folder)):
+        below = os.path.relpath(at, root)
+        for name in names:
+            if name.lower().endswith(endings):
+                size, time = size_and_time(f"{at}/{name}")
+                found.append((f"{below}/{name}", size, time))
     return sorted(found)
+
+
+def size_and_time(file: str) -> tuple[int, int]:
+    """The size of a file in bytes, and its time in whole seconds."""
+    try:
+        about = os.stat(file)
+    except FileNotFoundError:
+        return 0, 0
+    return about.st_size, int(about.st_mtime)
 
 
 def visible(name: str, aside: bool) -> bool:

@@ -67,8 +67,9 @@ def imported(module: str, *others: str):
 def begun(module: str) -> socket.socket | None:
     """The connection to the preloaded process in which the job has begun; None if it will not begin there."""
     with suppress(OSError):
-        connection = connected(address())
-        socket.send_fds(connection, [json.dumps([module, sys.argv]).encode()], [0, 1, 2])
+        connection, folder = connected(address()), os.open(".", os.O_PATH)
+        socket.send_fds(connection, [json.dumps([module, sys.argv]).encode()], [0, 1, 2, folder])
+        os.close(folder)
         connection.settimeout(PATIENCE)
         if connection.recv(len(BEGUN)) == BEGUN:
             connection.settimeout(None)
@@ -79,20 +80,26 @@ def begun(module: str) -> socket.socket | None:
 def address() -> str:
     """The abstract name of the socket; differs where a process would find or inherit anything else."""
     ours = sorted(Path(__file__).parents[1].rglob("*.py"))
-    sources = [(str(file), file.stat().st_mtime_ns) for file in ours]
-    folders = [(name, os.stat(name).st_mtime_ns) for name in sys.path[1:] if os.path.isdir(name)]
+    found = [*ours, *(name for name in sys.path[1:] if os.path.isdir(name))]
+    here = os.stat(".")
     process = Path("/proc/self")
     status = (process / "status").read_text().splitlines()
     inherited = [
         sorted(os.environ.items()),
-        os.getcwd(),
+        [os.getcwd(), here.st_dev, here.st_ino],  # another may have been put in its place
         os.nice(0),
         [line for line in status if line.startswith(INHERITED)],
         [(process / name).read_text() for name in ("cgroup", "limits")],
         [os.readlink(name) for name in sorted((process / "ns").iterdir())],
     ]
-    key = repr([sys.executable, sys.version, sys.path, sources, folders, inherited])
+    key = repr([sys.executable, sys.version, sys.path, [*map(state, found)], inherited])
     return f"\0tailprompt-{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def state(place: str | Path) -> tuple[str, int, int, int, int]:
+    """What differs where a file or folder was edited, or another was put in its place with the old time."""
+    about = os.stat(place)
+    return str(place), about.st_dev, about.st_ino, about.st_mtime_ns, about.st_ctime_ns
 
 
 def connected(name: str) -> socket.socket:
@@ -204,7 +211,7 @@ def guarded(connection: socket.socket) -> None:
     check_peer(connection)
     if (torch := sys.modules.get("torch")) and torch.cuda._is_in_bad_fork():
         return  # an import has asked the driver for GPUs, which no fork can use then
-    told, files, *_ = socket.recv_fds(connection, 1 << 20, 3)
+    told, files, *_ = socket.recv_fds(connection, 1 << 20, 4)
     guard, pid = os.getpid(), os.fork()
     if pid == 0:
         connection.close()
@@ -220,10 +227,12 @@ def guarded(connection: socket.socket) -> None:
 
 
 def work(module: str, arguments: list[str], files: list[int], guard: int) -> None:
-    """Run a job as a process of its own would, with the standard files of who asked for it."""
+    """Run a job as a process of its own would, with the standard files and the folder of who asked for it."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != guard:
         os._exit(1)
+    os.fchdir(folder := files.pop())
+    os.close(folder)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)

@@ -12,9 +12,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from tailprompt.data.folders import states
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model.folder import WHOLE, files_in, weights_in
+from tailprompt.plan.agreement import digest
 
 KEPT = Path("results/digests.json")
 RECORD = "pretraining.json"  # of a checkpoint that pre-training made
@@ -49,6 +51,21 @@ def digest_of(file: Path, root: Path = Path(".")) -> str:
 def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[str, str]:
     """The digest of each file of a backbone in its folder, by name."""
     return {name: digest_of(file, root) for name, file in files_in(folder, family).items()}
+
+
+@cache
+def digest_of_images(root: Path) -> str:
+    """The digest of the paths, sizes and times of the images in a folder; to read them all would take hours.
+
+    It is computed once for all cuts. root: an absolute path.
+    """
+    return digest(states(root))
+
+
+def check_images(asked: str | None, root: Path | None) -> None:
+    """Raise BadInput if the images that a job will read are not those that it was asked."""
+    if asked and root and digest_of_images(root.absolute()) != asked:
+        refuse([root])
 
 
 def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -> None:

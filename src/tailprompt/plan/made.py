@@ -10,11 +10,13 @@ import json
 from pathlib import Path
 
 from tailprompt.plan.agreement import digest, read_words, tolerant
-from tailprompt.plan.digests import digest_of, digests, digests_in
+from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in
 from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.points import parse
 from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
 
 HERE = Path(".")
+IMAGES = "images_sha256"  # of what images are in a folder; the notes of older versions lack it
 SAID = (  # keys of a data set's row that change what is said of its rows, or asked of runs, but no row
     "title note licence reported source template template_as_released max_length verbalizer threshold "
     "head_source many few joined_in"
@@ -22,9 +24,23 @@ SAID = (  # keys of a data set's row that change what is said of its rows, or as
 
 
 def images(config: dict, dataset: str, root: Path = HERE) -> dict:
-    """What decoding is asked: keys of the row, and files. Of folders of images the times are watched."""
+    """What decoding is asked: keys of the row, files, and what images are in its folder."""
     files = [root / file for file in data.user_files(config, dataset, root)]
-    return {"row": data.row_to_decode(config, dataset), "files": digests(files, root)}
+    wanted = {"row": data.row_to_decode(config, dataset), "files": digests(files, root)}
+    found = images_in_folder(config, dataset, root)
+    return wanted | {IMAGES: found} if found else wanted
+
+
+def images_in_folder(config: dict, dataset: str, root: Path) -> str | None:
+    """The digest of paths, sizes and times of a data set's images; None without a folder of them.
+
+    Of a folder that is not there any more it is that of when the job was done.
+    """
+    folder = data.image_folder(config, dataset)
+    if folder is not None and not (root / folder).is_dir():
+        note = root / f"results/{config['scale']}/made/images/{parse(dataset)[0]}.json"
+        return (tolerant(note) or {}).get(IMAGES)
+    return folder and digest_of_images((root / folder).absolute())
 
 
 def annotated(config: dict, dataset: str, root: Path = HERE) -> dict:

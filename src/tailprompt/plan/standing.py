@@ -6,10 +6,8 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
-import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -89,16 +87,35 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
     """Whether files are all there, undamaged and made of what is asked.
 
     A note that is damaged, does not say all that is asked, or is of other files, is not believed. Without one
-    files are, unless the file in `asked` says that they were asked something else, or are to be replaced.
+    files are, unless the file in `asked` says that they were asked something else, or are to be replaced. It
+    also tells what images were in a folder where the note of an older version does not. With neither data
+    sets are prepared again, which takes seconds, and what takes hours is believed.
     """
     files = [*files]
     if not all(file.is_file() and intact(file, root) for file in files):
         return False
     before = note.parents[2] / "asked" / note.parent.name / note.name
-    source = note if note.is_file() else before
-    told = {**UNSAID, **(tolerant(source) or {})} if source.is_file() else asked
-    replaced = source == before and "replaces" in told
-    return not replaced and asked.items() <= told.items() and are_noted(files, told, root)
+    noted, given = said(note), said(before)
+    if noted is None or given and made.IMAGES in given.keys() - noted.keys():
+        told = given if given is not None else {} if note.parent.name == "data" else asked
+    else:
+        told = noted
+    replaced = told is given and "replaces" in told
+    return (
+        not replaced and as_far(asked, told).items() <= told.items() and are_noted(files, noted or {}, root)
+    )
+
+
+def said(file: Path) -> dict | None:
+    """What a note, or a file in `asked`, says; None without the file, and little if it is damaged."""
+    return {**UNSAID, **(tolerant(file) or {})} if file.is_file() else None
+
+
+def as_far(asked, noted):
+    """What is asked, as far as a note of an older version says what images were in a folder."""
+    if not (isinstance(asked, dict) and isinstance(noted, dict)):
+        return asked
+    return {k: as_far(v, noted.get(k)) for k, v in asked.items() if k != made.IMAGES or k in noted}
 
 
 def are_noted(files: Iterable[Path], note: dict, root: Path = Path(".")) -> bool:
@@ -169,8 +186,9 @@ def elsewhere(entry: dict) -> dict:
 
 
 def of_first(asked: dict | None) -> dict | None:
-    """The same of what decoding or annotating is asked."""
-    return asked and {**asked, "row": {k: v for k, v in asked["row"].items() if k not in WHERE}}
+    """The same of what decoding or annotating is asked; only decoding shows whether other images are."""
+    row = asked and {k: v for k, v in asked["row"].items() if k not in WHERE}
+    return asked and {k: v for k, v in asked.items() if k != made.IMAGES} | {"row": row}
 
 
 def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
@@ -250,30 +268,6 @@ def check_times(files: Iterable[Path], results: Path) -> None:
             f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
             f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
         )
-
-
-def check_writable(files: Iterable[Path]) -> None:
-    """Raise OSError for files that a job could not write: Snakemake itself removes those that are there."""
-    files = {*files}
-    for folder in sorted({next(folder for folder in file.parents if folder.exists()) for file in files}):
-        if not folder.is_dir():
-            raise refused(errno.ENOTDIR, folder)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise refused(errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES, folder)
-    if shut := [file for file in files if file.exists() and is_locked(file)]:
-        raise refused(errno.EPERM, min(shut))
-
-
-def is_locked(file: Path) -> bool:
-    """Whether not even its owner, whom its mode lets, can write a file, as after chattr +i."""
-    about = file.stat()
-    own = about.st_uid == os.geteuid() and about.st_mode & stat.S_IWUSR
-    return bool(own) and not os.access(file, os.W_OK)
-
-
-def refused(number: int, place: Path) -> OSError:
-    """What the system raises for a place, by the number of the error."""
-    return OSError(number, os.strerror(number), str(place))
 
 
 KINDS = {

@@ -15,6 +15,7 @@ from pathlib import Path
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, faults, standing, unmade
+from tailprompt.plan.digests import digest_of_images
 from tailprompt.plan.forecast import finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
@@ -46,6 +47,7 @@ class State:
 
 def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
     """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
+    digest_of_images.cache_clear()  # with --watch they may be others now
     points, whole = blocks.all_points(config), blocks.shown(config)
     here = standing.present(config, root)
     jobs = queued(root) if queue is None else queue

@@ -55,15 +55,10 @@ def corpus(config: dict, dataset: str) -> str | list:
     return row.get("path") or (corpus_named(config, row["corpus"]) if "corpus" in row else [])
 
 
-def class_folders(config: dict, dataset: str) -> list[str]:
-    """The folders of a data set's images, two levels deep, whose times change when an image comes or goes."""
+def image_folder(config: dict, dataset: str) -> Path | None:
+    """The folder whose images are a data set, if no list names them."""
     row = dataset_row(config, dataset)
-    root = image_root(row, config.get("data_dir"))
-    if row.get("loader") != "image_folder" or root is None:
-        return []
-    paths = [root, *root.glob("[!.]*"), *root.glob("[!.]*/[!.]*/")]
-    # Snakemake would take braces for wildcards
-    return sorted(str(path) for path in paths if path.is_dir() and not set("{}") & set(str(path)))
+    return image_root(row, config.get("data_dir")) if row.get("loader") == "image_folder" else None
 
 
 def images(config: dict, dataset: str) -> str | list:
@@ -128,8 +123,8 @@ def row_to_decode(config: dict, dataset: str) -> dict:
 
 
 def to_decode(config: dict, dataset: str) -> dict[str, str | list]:
-    """The input files of decoding."""
-    return {"files": user_files(config, dataset), "folders": class_folders(config, dataset)}
+    """The input files of decoding, but for the images of a folder."""
+    return {"files": user_files(config, dataset)}
 
 
 def to_annotate(config: dict, dataset: str) -> dict[str, str | list]:
