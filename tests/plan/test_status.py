@@ -383,6 +383,15 @@ def test_damaged_data_and_backbones_are_named_and_made_anew_under_runs_that_are_
     assert "1 of them done" in forecast(DEMO, tmp_path)
 
 
+def test_a_damaged_checkpoint_is_named_and_leaves_runs_that_are_done(tmp_path, monkeypatch):
+    alone(monkeypatch, tmp_path, POINTS[0])
+    finish(tmp_path, DEMO, POINTS[0])
+    file = tmp_path / "results/demo/pretraining/grown/config.json"
+    monkeypatch.setattr(standing, "altered_checkpoints", lambda *_: [file])
+    text, code = status(DEMO, tmp_path, {})
+    assert f"before a run is trained on them:\n  {file}\n" in text and code == DONE
+
+
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert queued(tmp_path) == {}

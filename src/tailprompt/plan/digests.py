@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_json, sha256, write_json
-from tailprompt.model.folder import WHOLE, files_in, weights_in
+from tailprompt.files import as_written, read_json, sha256, write_json
+from tailprompt.model.folder import RECORD, WHOLE, anew, files_in, weights_in
+from tailprompt.plan.agreement import tolerant
 
 KEPT = Path("results/digests.json")
-RECORD = "pretraining.json"  # of a checkpoint that pre-training made
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
 QUIET = 2 * 10**9  # nanoseconds: a file that changed just now may change again and keep its times
 
@@ -65,21 +65,48 @@ def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -
 
 
 def check_checkpoint(folder: Path) -> None:
-    """Raise BadInput if weights that pre-training wrote are missing, or others by its record."""
+    """Raise BadInput if a file that pre-training wrote is not there or another, or if one was added."""
     record = folder / RECORD
-    if record.is_file() and weights_in(folder) and (wrong := altered(folder, read_json(record))):
-        raise BadInput(
-            f"{wrong[0]} is not what pre-training wrote (SHA-256, in {record}); run snakemake again, which "
-            "makes it anew"
-        )
+    if not record.is_file():
+        return
+    weights_in(folder)  # says which are missing
+    about = read_json(record)
+    if wrong := altered(folder, about):
+        raise BadInput(f"{wrong[0]} is not what pre-training wrote (SHA-256, in {record}); {anew(folder)}")
+    told = told_of(folder, about)
+    if "config.json" in told and (added := sorted(files_in(folder).keys() - told.keys())):
+        raise BadInput(f"{folder / added[0]} is not of the checkpoint, whose files {record} names; delete it")
 
 
 def altered(folder: Path, record: dict, root: Path = Path(".")) -> list[Path]:
-    """The files of a checkpoint's weights that do not have the digests of its record, or are not there."""
-    told = record.get("sha256") or {}
-    digests = told if isinstance(told, dict) else {WHOLE: told}
-    files = {folder / name: digest for name, digest in digests.items()}
+    """The files of a checkpoint that do not have the digests that are told of them, or are not there."""
+    files = {folder / name: digest for name, digest in told_of(folder, record).items()}
     return [file for file in files if not file.is_file() or digest_of(file, root) != files[file]]
+
+
+def altered_by(record: Path, root: Path = Path(".")) -> list[Path]:
+    """The files of a checkpoint that are not what its record says; the record, if that is damaged."""
+    about = tolerant(record)
+    return [record] if about is None else altered(record.parent, about, root)
+
+
+def told_of(folder: Path, record: dict) -> dict[str, str]:
+    """The digests of a checkpoint's files by its record: of its weights, and of the others in `files`.
+
+    The record of an older version has no `files`. Those of a backbone stand in what the look at it wrote,
+    `backbones/NAME.json`; before that they are not compared.
+    """
+    told = record.get("sha256") or {}
+    weights = told if isinstance(told, dict) else {WHOLE: told}
+    if "files" in record:
+        return {**weights, **record["files"]}
+    folder = folder.absolute()
+    for file in filter(as_written, sorted(folder.parents[1].glob("backbones/*.json"))):
+        look = tolerant(file) or {}
+        found, is_of = look.get("sha256"), Path(look.get("path", "")).parts[-2:] == folder.parts[-2:]
+        if is_of and isinstance(found, dict) and weights.items() <= found.items():
+            return found
+    return weights
 
 
 def check_read(asked: dict) -> None:

@@ -61,6 +61,9 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     backbones = sorted({point.backbone for point in points})
     damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root)
     lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
+    checkpoints = standing.altered_checkpoints(config, backbones, root)
+    told = "damaged, of checkpoints, which snakemake makes anew before a run is trained on them:"
+    lines += [told, *(f"  {file}" for file in checkpoints)] if checkpoints else []
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
