@@ -316,7 +316,7 @@ def test_a_damaged_file_of_a_checkpoint_is_refused_and_made_again_where_its_dige
     wrong = [folder / name] if name in known else []
     assert standing.altered_checkpoints(config, ["own", "tiny"], tmp_path) == wrong
     if wrong:
-        says = rf"{name} (not found|is not what pre-training wrote .*); run snakemake again, .* makes it anew$"
+        says = rf"{name} (not found|is not what pre-training wrote .*); run snakemake .* makes it anew$"
         with pytest.raises(BadInput, match=says):
             digests.check_folder({"recipe": "digest"}, folder)
     if name != "tokenizer_config.json" and not (folder / name).exists():

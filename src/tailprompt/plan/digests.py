@@ -1,6 +1,7 @@
 """SHA-256 digests of files, computed again only for a file that changed: a plan reads no weights twice.
 
-`results/digests.json` holds the digest of each large file with the size and the times that the file had.
+`results/digests.json` holds the digest of each large file with the size and the times that the file had, and
+a check of all that, without which an entry is not believed.
 A job compares what it has read with the digests that it was asked for, since files may change after a plan.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 from tailprompt.errors import BadInput, known
 from tailprompt.files import as_written, read_json, sha256, write_json
 from tailprompt.model.folder import RECORD, WHOLE, anew, files_in, weights_in
-from tailprompt.plan.agreement import tolerant
+from tailprompt.plan.agreement import digest, tolerant
 
 KEPT = Path("results/digests.json")
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
@@ -36,14 +37,14 @@ def digest_of(file: Path, root: Path = Path(".")) -> str:
     state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     name, kept = str(file.absolute()), root / KEPT
     known = noted(kept)
-    if known.get(name, [])[:-1] != state:
-        digest = sha256(file)
+    if known.get(name, [])[:3] != state:
+        found = sha256(file)
         if time.time_ns() - max(state[1:]) < QUIET:
-            return digest
-        known[name] = [*state, digest]
+            return found
+        known[name] = [*state, found, check_of(name, [*state, found])]
         with suppress(BadInput):  # of a place that takes no writes, where they are computed each time
             write_json(kept, {**read(kept), **known})
-    return known[name][-1]
+    return known[name][3]
 
 
 def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[str, str]:
@@ -142,14 +143,24 @@ def refuse(changed: list[Path]) -> None:
 
 @cache
 def noted(kept: Path) -> dict[str, list]:
-    """The digests that a project keeps, with size and times, by absolute path."""
+    """The digests that a project keeps, with size, times and check, by absolute path."""
     return read(kept)
 
 
 def read(kept: Path) -> dict[str, list]:
-    """The content of the file; nothing if it is missing or damaged, as it is made anew then."""
+    """The entries of the file that are whole; what is missing or damaged is made anew."""
     try:
         found = read_json(kept) if kept.is_file() else {}
     except BadInput:
         return {}
-    return {name: one for name, one in found.items() if isinstance(one, list) and len(one) == 4}
+    return {name: one for name, one in found.items() if isinstance(one, list) and is_whole(name, one)}
+
+
+def is_whole(name: str, entry: list) -> bool:
+    """Whether an entry has the check of what it says. Those of older versions have none."""
+    return len(entry) == 5 and entry[4] == check_of(name, entry[:4])
+
+
+def check_of(name: str, entry: list) -> str:
+    """A short digest of an entry with its path, in which a flipped bit is seen."""
+    return digest([name, *entry])[:8]
