@@ -321,6 +321,8 @@ EDITS = {
         {"annotate judged"} | prepared("judged") | trained(["judged"]),
     ),
     "recipe's rate": (replaced(SCALE, "lr: 2.0e-3", "lr: 1.0e-3"), GROWN),
+    "recipe's form of a number": (replaced(SCALE, "warmup: 5", "warmup: 5.0"), set()),
+    "recipe's form of another": (replaced(SCALE, "clip: 1.0", "clip: 1"), set()),
     "vocabulary": (replaced(SCALE, "size: 300", "size: 310"), {"vocabulary grown", "pack grown"} | GROWN),
     "card": (replaced(SCALE, "seen: nothing", "seen: little"), set()),
     "seed": (replaced(SCALE, "seeds: [775]", "seeds: [775, 776]"), trained(seed="/776")),
