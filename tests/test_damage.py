@@ -119,9 +119,9 @@ TABLE = [  # file, damage, who notices, sentence
     *((f"{RUN}/{name}", harm, shown, rf"{name} is not what its run wrote \(SHA-256\){AGAIN}")
       for name in ("predictions.parquet", "features.parquet", "curve.csv") for harm in (flip, cut, empty)),
     *((f"{RUN}/run.json", harm, shown, r"run\.json is not JSON") for harm in (cut, empty)),
-    *((f"{RUN}/weights.safetensors", harm, begins_from, LOADED)
+    *((f"{RUN}/weights.safetensors", harm, begins_from, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),
-    *((f"{RUN}/weights.safetensors", harm, predicts, LOADED)
+    *((f"{RUN}/weights.safetensors", harm, predicts, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),
     *((f"{RUN}/weights.safetensors", harm, reads_weights, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),

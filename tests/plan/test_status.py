@@ -302,7 +302,8 @@ def test_a_finished_run_with_a_damaged_file_is_not_done(tmp_path, name):
     (folder / name).unlink()  # a link to what is kept
     (folder / name).write_bytes(copy + b" ")
     text, code = status(DEMO, tmp_path, {})
-    assert text.startswith("scale demo, 28 runs: 1 stale, ") and code == OPEN
+    assert text.startswith("scale demo, 28 runs: 1 damaged, ") and code == OPEN
+    assert "\ndamaged, which snakemake leaves" in text and "stale" not in text
     assert re.search(rf"{name} is not what its run wrote .*tailprompt retrain {point.path}", text)
 
 

@@ -15,6 +15,7 @@ from tailprompt.model import adapter
 from tailprompt.model.adapter_config import WEIGHTS, is_adapter
 from tailprompt.model.compose import Model
 from tailprompt.model.tensors import write_tensors
+from tailprompt.plan.agreement import damaged
 
 NETWORK = "body.pretrained."  # how the names of parameters begin that come from the checkpoint
 PREFIX = "body.prefix."
@@ -143,7 +144,7 @@ def check_digest(run: Path, path: Path) -> None:
     record = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     digest = record.get("weights_sha256")
     if digest and digest != sha256(path):
-        raise BadInput(f"{path} is not what its run wrote (SHA-256); it was damaged; train it again")
+        raise BadInput(damaged(path, run))
 
 
 def tuner_of(name: str, model: Model) -> str:
