@@ -111,7 +111,6 @@ def reads_weights(root, folder):
 
 
 RUN = "runs/mine/tiny/toy/cls-tanh/1"
-LOADED = r"weights\.safetensors (cannot be read|is not what its run)"
 PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\).*; run snakemake again"
 AGAIN = r"; it was damaged or edited\. To train the run again: tailprompt retrain mine/tiny/toy/cls-tanh/1$"
 OTHER = rf"is not what its run wrote \(SHA-256\){AGAIN}"

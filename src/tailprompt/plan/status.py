@@ -37,7 +37,7 @@ ENDED = ("done", "damaged")  # which snakemake does not train
 class State:
     """Where a run stands.
 
-    about: who trains it and how far, or why it failed or is stale or damaged. seconds: that a finished run took.
+    about: who trains it and how far, or what is wrong with it. seconds: that a finished run took.
     """
 
     name: str
