@@ -151,10 +151,11 @@ for name in ("train.bin", "pack.json"):
 """,
     "pretrain": """
 out = Path(options["--out"])
-for name in ("model.safetensors", "config.json", "curve.csv"):
+for name in ("model.safetensors", "config.json", "tokenizer.json", "curve.csv"):
     new(out / name)
 recipe, packed = json_option(options["--recipe"], "--recipe"), sha(options["--packed"] + "/pack.json")
-about = {"recipe": recipe, "packed": packed}
+about = {"recipe": recipe, "packed": packed, "sha256": sha(out / "model.safetensors")}
+about["files"] = {name: sha(out / name) for name in ("config.json", "tokenizer.json")}
 (out / "pretraining.json").write_text(json.dumps(about))
 """,
     "train": """

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -22,11 +23,12 @@ from made_up import write_corpus
 from tailprompt import pack, prepare, pretrain, vocabulary
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
+from tailprompt.model.folder import check_complete
 from tailprompt.plan import agreement, digests, standing
 from tailprompt.plan.held import finished, keep
 from tailprompt.plan.points import Point
 from tailprompt.plan.status import why_stale
-from tailprompt.predict import predict_file
+from tailprompt.predict import check_place, predict_file
 from tailprompt.report import records, trained
 from tailprompt.report.carried import run_files
 
@@ -109,7 +111,6 @@ def reads_weights(root, folder):
 
 
 RUN = "runs/mine/tiny/toy/cls-tanh/1"
-LOADED = r"weights\.safetensors (cannot be read|is not what its run)"
 PREPARED = r"toy\.parquet is not what prepare wrote \(SHA-256, in .*toy\.json\).*; run snakemake again"
 AGAIN = r"; it was damaged or edited\. To train the run again: tailprompt retrain mine/tiny/toy/cls-tanh/1$"
 OTHER = rf"is not what its run wrote \(SHA-256\){AGAIN}"
@@ -117,9 +118,9 @@ TABLE = [  # file, damage, who notices, sentence
     *((f"{RUN}/{name}", harm, shown, rf"{name} is not what its run wrote \(SHA-256\){AGAIN}")
       for name in ("predictions.parquet", "features.parquet", "curve.csv") for harm in (flip, cut, empty)),
     *((f"{RUN}/run.json", harm, shown, r"run\.json is not JSON") for harm in (cut, empty)),
-    *((f"{RUN}/weights.safetensors", harm, begins_from, LOADED)
+    *((f"{RUN}/weights.safetensors", harm, begins_from, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),
-    *((f"{RUN}/weights.safetensors", harm, predicts, LOADED)
+    *((f"{RUN}/weights.safetensors", harm, predicts, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),
     *((f"{RUN}/weights.safetensors", harm, reads_weights, rf"weights\.safetensors {OTHER}")
       for harm in (flip, cut, empty)),
@@ -275,6 +276,70 @@ def test_weights_of_pre_training_are_refused_and_made_again_where_they_are_damag
     says = r"model\.safetensors (not found|is not what pre-training wrote \(SHA-256, in .*; run snakemake)"
     with pytest.raises(BadInput, match=says):
         digests.check_folder(asked, folder)
+
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+
+@pytest.fixture(params=["record", "look", "neither"])
+def checkpoint(request, tmp_path):
+    """The folder of a checkpoint, and its files with digests: by its record, or by the look at a backbone."""
+    folder = tmp_path / "results/mine/pretraining/bert"
+    folder.mkdir(parents=True)
+    for name in FILES:
+        (folder / name).write_text(name)
+    told = {name: sha256(folder / name) for name in FILES}
+    record = {"sha256": told["model.safetensors"]}
+    if request.param == "record":
+        record["files"] = {name: told[name] for name in FILES if name != "model.safetensors"}
+    write_json(folder / "pretraining.json", record)
+    look = tmp_path / "results/mine/backbones/own.json"
+    if request.param == "look":
+        write_json(look, {"path": "results/mine/pretraining/bert", "sha256": told})
+        seal(look)
+    return folder, FILES if request.param != "neither" else FILES[1:2]
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty, Path.unlink])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_of_a_checkpoint_is_refused_and_made_again_where_its_digest_is_known(
+    checkpoint, tmp_path, name, harm
+):
+    folder, known = checkpoint
+    config = {"scale": "mine", "backbones": {"own": {"recipe": "bert"}, "tiny": {"path": "own"}}}
+    made = standing.outputs(config, "checkpoint", "bert", tmp_path)
+    assert standing.same(made, {}, tmp_path / "note.json", tmp_path)
+    digests.check_folder({"recipe": "digest"}, folder)
+    harm(folder / name)
+    assert standing.same(made, {}, tmp_path / "note.json", tmp_path) == (name not in known)
+    wrong = [folder / name] if name in known else []
+    assert standing.altered_checkpoints(config, ["own", "tiny"], tmp_path) == wrong
+    if wrong:
+        says = rf"{name} (not found|is not what pre-training wrote .*); run snakemake .* makes it anew$"
+        with pytest.raises(BadInput, match=says):
+            digests.check_folder({"recipe": "digest"}, folder)
+    if name != "tokenizer_config.json" and not (folder / name).exists():
+        says = rf"{name} not found; run snakemake again, .*which makes it anew$"
+        with pytest.raises(BadInput, match=says):
+            check_complete({"family": "bert", "path": str(folder)})
+
+
+def test_a_file_that_was_added_to_a_checkpoint_is_refused(checkpoint):
+    folder, known = checkpoint
+    (folder / "added_tokens.json").write_text("{}")
+    refused = pytest.raises(BadInput, match="added_tokens.json is not of the checkpoint, .*; delete it$")
+    with refused if known == FILES else nullcontext():
+        digests.check_folder({"recipe": "digest"}, folder)
+
+
+def test_prediction_refuses_a_damaged_checkpoint(checkpoint):
+    folder, _ = checkpoint
+    about = {"backbone": {"path": str(folder)}, "weights": {"recipe": "digest"}}
+    check_place(about, folder)
+    flip(folder / "model.safetensors")
+    with pytest.raises(BadInput, match="is not what pre-training wrote"):
+        check_place(about, folder)
+    check_place({**about, "weights": None}, folder)
 
 
 def test_pixels_of_former_versions_that_were_cut_say_what_to_do(tmp_path):

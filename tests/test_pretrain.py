@@ -16,9 +16,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, T5ForConditionalGe
 
 from tailprompt import card, pack, pretrain, vocabulary
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model import backbones
 from tailprompt.model.folder import weights_in
+from tailprompt.plan import digests
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
 from tailprompt.training import loop, stopping
@@ -100,6 +101,11 @@ def test_the_checkpoint_loads_with_no_code_of_ours(made):
 def test_a_checkpoint_is_files_of_one_mode_and_nothing_else(made):
     assert len({file.stat().st_mode for file in made[3].iterdir()}) == 1
     assert not [file.name for file in made[3].iterdir() if file.name.startswith(".")]
+
+
+def test_the_record_has_the_digest_of_each_file_that_a_backbone_is_read_from(made):
+    *_, folder = made
+    assert digests.told_of(folder, read_json(folder / "pretraining.json")) == digests.digests_in(folder)
 
 
 def test_the_checkpoint_scores_as_its_curve_says(made):

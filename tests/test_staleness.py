@@ -321,6 +321,8 @@ EDITS = {
         {"annotate judged"} | prepared("judged") | trained(["judged"]),
     ),
     "recipe's rate": (replaced(SCALE, "lr: 2.0e-3", "lr: 1.0e-3"), GROWN),
+    "recipe's form of a number": (replaced(SCALE, "warmup: 5", "warmup: 5.0"), set()),
+    "recipe's form of another": (replaced(SCALE, "clip: 1.0", "clip: 1"), set()),
     "vocabulary": (replaced(SCALE, "size: 300", "size: 310"), {"vocabulary grown", "pack grown"} | GROWN),
     "card": (replaced(SCALE, "seen: nothing", "seen: little"), set()),
     "seed": (replaced(SCALE, "seeds: [775]", "seeds: [775, 776]"), trained(seed="/776")),
@@ -440,8 +442,23 @@ def test_what_is_damaged_is_made_again(project, name, jobs):
 def test_what_pre_training_reads_is_made_again_where_it_is_damaged_and_read(project, name, job):
     with longer(f"results/tiny/pretraining/grown/{name}", " ")(project):
         assert planned(project) == set()
+        with gone(of("other/prompt-focal", "grown"))(project):  # which reads the checkpoint, that stands
+            assert planned(project) == trained(["other"], METHODS[2:])
         with EDITS["recipe's rate"][0](project):
             assert planned(project) == GROWN | {job}
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+@pytest.mark.parametrize("harm", [longer, gone], ids=["edited", "missing"])
+def test_a_checkpoint_is_made_again_where_a_file_of_it_is_damaged_and_read(project, monkeypatch, name, harm):
+    file = Path("results/tiny/pretraining/grown", name)
+    focal = of("other/prompt-focal", "grown")
+    with harm(file)(project):
+        assert planned(project) == set()
+        monkeypatch.chdir(project)
+        assert standing.altered_checkpoints(load(CONFIG[1:]), ["tiny", "grown"]) == [file]
+        with gone(focal)(project):
+            assert planned(project) == {"pretrain grown", "backbone grown"} | trained(["other"], METHODS[2:])
 
 
 def test_a_damaged_note_does_not_hide_an_edit(project):

@@ -17,7 +17,7 @@ USAGE = """usage: tailprompt COMMAND ...   (in the project's folder; tailprompt 
   try      FILE                  say which method to take on your texts or images: a first round, and a page
   answer   --configfile FILE     write that page anew, after snakemake with that file
   plan     [--configfile FILE]   show the runs, downloads and hours of a scale before it starts
-  status   [--configfile FILE]   show which runs are done, running, queued, failed or stale, and why; --watch
+  status   [--configfile FILE]   show which runs are done, running, queued, failed, stale or damaged; --watch
   retrain  NAME ...              delete the runs of data sets or methods, so that they are trained again
   explain  [RUN]                 show where each setting of a run comes from; without RUN list every setting
   fetch    [--configfile FILE]   download all data and weights of a scale, for machines without a network

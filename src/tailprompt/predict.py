@@ -40,6 +40,7 @@ from tailprompt.model import backbones
 from tailprompt.model.compose import compose, rescaled
 from tailprompt.model.weights import file_of, load_trained
 from tailprompt.plan import agreement
+from tailprompt.plan.digests import check_checkpoint
 from tailprompt.plan.either import with_weights
 from tailprompt.plan.starts import keeping
 from tailprompt.tasks.registry import recorded
@@ -221,13 +222,18 @@ def own_columns(row: dict) -> dict[str, str | list[str]]:
 
 
 def check_place(about: dict, run: Path) -> None:
-    """Raise BadInput where the folder of a run's backbone is not there: it is told from the project's."""
+    """Raise BadInput where the folder of a run's backbone is not there: it is told from the project's.
+
+    And where a file there is not what pre-training wrote.
+    """
     path = about["backbone"].get("path")
     if path and not Path(path).is_dir():
         raise BadInput(
             f"{run} needs its backbone {path}, which is not there from {Path.cwd()}; "
             "run tailprompt predict in the project's folder"
         )
+    if path and "recipe" in (about.get("weights") or {}):
+        check_checkpoint(Path(path))
 
 
 def beside(file: Path) -> Path:

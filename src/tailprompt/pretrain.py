@@ -27,7 +27,7 @@ from tailprompt.errors import BadInput, stage
 from tailprompt.files import check_room, check_sealed, json_option, read_json, sha256, whole, write_json
 from tailprompt.machine.cpus import threads
 from tailprompt.machine.gpus import DEVICE, SLOTS, free
-from tailprompt.model.folder import WHOLE, weights_in
+from tailprompt.model.folder import RECORD, WHOLE, files_in, weights_in
 from tailprompt.model.tensors import write_tensors
 from tailprompt.plan import digests
 from tailprompt.pretraining.folders import TOKENIZER, packed_in, tokenizer_in
@@ -68,10 +68,11 @@ def pretrain(
         "seconds": round(progress.seconds, 1),
         "held_out": {key: progress.curve[-1][key] for key in ("held_out_loss", "held_out_accuracy")},
         "sha256": digest_of(folder),
+        "files": digests_beside(folder),
         "computed_in": computed_in(device, recipe["precision"]),
         **surroundings(device),
     }
-    write_json(folder / digests.RECORD, about)
+    write_json(folder / RECORD, about)
     (folder / "state.pt").unlink(missing_ok=True)
 
 
@@ -86,6 +87,12 @@ def digest_of(folder: Path) -> str | dict[str, str]:
     """The SHA-256 of the weights in a folder; of each file if they are several."""
     digests = {file.name: sha256(file) for file in weights_in(folder)}
     return digests.get(WHOLE, digests)
+
+
+def digests_beside(folder: Path) -> dict[str, str]:
+    """The SHA-256 of the other files that a backbone is read from."""
+    weights = weights_in(folder)
+    return {name: sha256(file) for name, file in files_in(folder).items() if file not in weights}
 
 
 def begin_from(model: nn.Module, start: Path) -> None:

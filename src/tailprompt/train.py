@@ -75,6 +75,7 @@ def train(
     folder, begun, run = root / "runs" / point.path, time.monotonic(), run_of(asked["settings"])
     prepared = read(root / "data" / f"{point.dataset}.parquet", run, asked["extras"])
     torch.manual_seed(point.seed)
+    check_read(asked)  # and once it is read
     backbone = backbones.load(asked["backbone"], device, learns=run.tuner.name == "full")
     task = TASKS[told(prepared.table)]
     outputs = task.outputs(learned(prepared, run, start, task))

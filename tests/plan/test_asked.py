@@ -102,6 +102,27 @@ def test_digests_that_are_damaged_are_made_anew(tmp_path, monkeypatch):
         assert digests.digest_of(file, tmp_path) == sha256(file)
 
 
+def test_a_kept_digest_with_any_bit_flipped_is_computed_anew_and_one_without_a_check_too(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(digests, "LARGE", 1)
+    monkeypatch.setattr(digests, "QUIET", -(10**12))
+    monkeypatch.chdir(tmp_path)
+    file, kept = tmp_path / "large", tmp_path / digests.KEPT
+    file.write_text("text")
+    digests.noted.cache_clear()
+    assert digests.digest_of(file) == sha256(file)
+    whole = kept.read_bytes()
+    for place in range(0, len(whole), 5):
+        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        digests.noted.cache_clear()
+        assert digests.digest_of(file) == sha256(file)
+    [(name, entry)] = json.loads(whole).items()
+    write_json(kept, {name: [*entry[:3], "of an older version"]})
+    digests.noted.cache_clear()
+    assert digests.digest_of(file) == sha256(file)
+
+
 @pytest.mark.parametrize(
     "changes, keys",
     [

@@ -311,7 +311,8 @@ def test_a_finished_run_with_a_damaged_file_is_not_done(tmp_path, name):
     (folder / name).unlink()  # a link to what is kept
     (folder / name).write_bytes(copy + b" ")
     text, code = status(DEMO, tmp_path, {})
-    assert text.startswith("scale demo, 28 runs: 1 stale, ") and code == OPEN
+    assert text.startswith("scale demo, 28 runs: 1 damaged, ") and code == OPEN
+    assert "\ndamaged, which snakemake leaves" in text and "stale" not in text
     assert re.search(rf"{name} is not what its run wrote .*tailprompt retrain {point.path}", text)
 
 
@@ -390,6 +391,15 @@ def test_damaged_data_and_backbones_are_named_and_made_anew_under_runs_that_are_
     assert "1 done" in text and code == OPEN
     assert f"damaged, and made anew by snakemake:\n  {files[damaged]}\n" in text
     assert "1 of them done" in forecast(DEMO, tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named_and_leaves_runs_that_are_done(tmp_path, monkeypatch):
+    alone(monkeypatch, tmp_path, POINTS[0])
+    finish(tmp_path, DEMO, POINTS[0])
+    file = tmp_path / "results/demo/pretraining/grown/config.json"
+    monkeypatch.setattr(standing, "altered_checkpoints", lambda *_: [file])
+    text, code = status(DEMO, tmp_path, {})
+    assert f"before a run is trained on them:\n  {file}\n" in text and code == DONE
 
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):

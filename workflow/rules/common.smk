@@ -150,9 +150,19 @@ def told_in(name, text):
     return text
 
 
-def unless(stands, files):
-    """The inputs of a job, whose age and places do not matter if it `stands`."""
-    return settled({name: ancient(file) for name, file in files.items()}) if stands else files
+def unless(stands, files, as_they_are=False):
+    """The inputs of a job, whose age and places do not matter if it `stands`.
+
+    as_they_are: nor are those that are there made anew for it. Snakemake would do that first, and leave out all that
+    depends on the settled job, as runs to train, until the next command.
+    """
+
+    def taken(file):
+        if isinstance(file, list):
+            return [*map(taken, file)]
+        return ancient(before_update(file) if as_they_are and Path(file).exists() else file)
+
+    return settled({name: taken(file) for name, file in files.items()}) if stands else files
 
 
 def gpus(wildcards):

@@ -151,7 +151,8 @@ def inputs_of(kind, of):
         asked, settled = kind_asked(kind, getattr(wildcards, of))
         taken = standing.KINDS[kind].takes(config, getattr(wildcards, of))
         others = {name: taken.pop(name) for name in ("listing", "parts") if name in taken}
-        return unless(settled, taken | {"asked": asked}) | others
+        as_they_are = not (workflow.dag_settings.forceall or workflow.dag_settings.forcerun)
+        return unless(settled, taken | {"asked": asked}, as_they_are) | others
 
     return files
 
@@ -166,6 +167,9 @@ def kind_asked(kind, name):
     )
     made = standing.outputs(config, kind, name)
     settled = standing.same(made, wanted, Path(standing.note(config, kind, name)))
+    recipe = config["backbones"][name].get("recipe") if kind == "backbones" else None
+    if recipe:  # what is said of a checkpoint is said of the one that stands
+        settled = settled and kind_asked("checkpoint", recipe)[1]
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 

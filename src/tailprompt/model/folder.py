@@ -17,6 +17,7 @@ TYPES = {  # model_type in a config.json, by family: those whose layers have the
     "vit": (None,),  # timm's, which has an architecture instead
 }
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"  # of the weights, in one file or several
+RECORD = "pretraining.json"  # of a checkpoint that pre-training made
 INDEXES = (INDEX, "pytorch_model.bin.index.json")
 FILES = [
     "config.json",
@@ -68,7 +69,8 @@ def weights_in(folder: Path) -> list[Path]:
     named = {WHOLE} if (folder / WHOLE).is_file() else indexed(folder / INDEX) or {WHOLE}
     files = [folder / name for name in sorted(named)]
     if absent := [file.name for file in files if not file.is_file()]:
-        raise BadInput(f"backbone folder {folder}: {known(absent)} not found; bring the files of its weights")
+        what = anew(folder) if is_made(folder) else "bring the files of its weights"
+        raise BadInput(f"backbone folder {folder}: {known(absent)} not found; {what}")
     return files
 
 
@@ -81,8 +83,19 @@ def check_complete(row: dict, root: Path = Path(".")) -> None:
         missing.remove(WHOLE)
         weights_in(folder)
     if missing:
-        needs = ", ".join(needed)
-        raise BadInput(f"backbone folder {row['path']}: {', '.join(missing)} not found; it needs {needs}")
+        folder = Path(row["path"])
+        what = anew(folder) if is_made(root / folder) else f"it needs {', '.join(needed)}"
+        raise BadInput(f"backbone folder {folder}: {', '.join(missing)} not found; {what}")
+
+
+def is_made(folder: Path) -> bool:
+    """Whether pre-training made the checkpoint in a folder, and not elsewhere."""
+    return folder.parent.name == "pretraining" and (folder / RECORD).is_file()
+
+
+def anew(folder: Path) -> str:
+    """What to do about a damaged checkpoint that pre-training made here."""
+    return f"run snakemake again, with {folder / RECORD} as its target if nothing trains, which makes it anew"
 
 
 def check_family(row: dict, root: Path = Path(".")) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 
@@ -106,9 +107,9 @@ def load_trained(
     if is_adapter(run):
         load_adapter(model, run)
         return
+    check_digest(run, path)
     with reading(path):
         weights = load_file(path)
-    check_digest(run, path)
     weights.pop("class_vectors", None)
     if getattr(model.body, "prefix", None) is not None:
         model.body.prefix.fold()  # it goes on from keys and values
@@ -143,7 +144,11 @@ def check_digest(run: Path, path: Path) -> None:
     record = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     digest = record.get("weights_sha256")
     if digest and digest != sha256(path):
-        raise BadInput(f"{path} is not what its run wrote (SHA-256); it was damaged; train it again")
+        name = "/".join(run.absolute().parts[-5:])
+        raise BadInput(
+            f"{path} is not what its run wrote (SHA-256); it was damaged or edited. To train the run again: "
+            f"tailprompt retrain {shlex.quote(name)}"
+        )
 
 
 def tuner_of(name: str, model: Model) -> str:

@@ -18,6 +18,7 @@ from jsonschema.exceptions import best_match
 from tailprompt.data import quotas
 from tailprompt.errors import BadInput, known
 from tailprompt.files import as_written
+from tailprompt.plan.equal_numbers import as_before
 from tailprompt.plan.home import at_home, found, homes
 from tailprompt.plan.joins import check_joins
 from tailprompt.plan.layers import merge, origin
@@ -58,7 +59,8 @@ def load(
     check_joins(config, layers)
     recipes.check(config["pretraining"])
     quotas.check(config["datasets"])
-    return pinned(config if homes(root) == [Path(root)] else at_home(config, root), Path(root))
+    placed = config if homes(root) == [Path(root)] else at_home(config, root)
+    return as_before(pinned(placed, Path(root)), Path(root))
 
 
 def layers_of(

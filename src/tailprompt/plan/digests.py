@@ -1,6 +1,7 @@
 """SHA-256 digests of files, computed again only for a file that changed: a plan reads no weights twice.
 
-`results/digests.json` holds the digest of each large file with the size and the times that the file had.
+`results/digests.json` holds the digest of each large file with the size and the times that the file had, and
+a check of all that, without which an entry is not believed.
 A job compares what it has read with the digests that it was asked for, since files may change after a plan.
 """
 
@@ -14,12 +15,11 @@ from pathlib import Path
 
 from tailprompt.data.folders import states
 from tailprompt.errors import BadInput, known
-from tailprompt.files import read_json, sha256, write_json
-from tailprompt.model.folder import WHOLE, files_in, weights_in
-from tailprompt.plan.agreement import digest
+from tailprompt.files import as_written, read_json, sha256, write_json
+from tailprompt.model.folder import RECORD, WHOLE, anew, files_in, weights_in
+from tailprompt.plan.agreement import digest, tolerant
 
 KEPT = Path("results/digests.json")
-RECORD = "pretraining.json"  # of a checkpoint that pre-training made
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
 QUIET = 2 * 10**9  # nanoseconds: a file that changed just now may change again and keep its times
 
@@ -38,14 +38,14 @@ def digest_of(file: Path, root: Path = Path(".")) -> str:
     state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     name, kept = str(file.absolute()), root / KEPT
     known = noted(kept)
-    if known.get(name, [])[:-1] != state:
-        digest = sha256(file)
+    if known.get(name, [])[:3] != state:
+        found = sha256(file)
         if time.time_ns() - max(state[1:]) < QUIET:
-            return digest
-        known[name] = [*state, digest]
+            return found
+        known[name] = [*state, found, check_of(name, [*state, found])]
         with suppress(BadInput):  # of a place that takes no writes, where they are computed each time
             write_json(kept, {**read(kept), **known})
-    return known[name][-1]
+    return known[name][3]
 
 
 def digests_in(folder: Path, family: str = "", root: Path = Path(".")) -> dict[str, str]:
@@ -82,21 +82,48 @@ def check_folder(asked: dict[str, str] | None, folder: Path, family: str = "") -
 
 
 def check_checkpoint(folder: Path) -> None:
-    """Raise BadInput if weights that pre-training wrote are missing, or others by its record."""
+    """Raise BadInput if a file that pre-training wrote is not there or another, or if one was added."""
     record = folder / RECORD
-    if record.is_file() and weights_in(folder) and (wrong := altered(folder, read_json(record))):
-        raise BadInput(
-            f"{wrong[0]} is not what pre-training wrote (SHA-256, in {record}); run snakemake again, which "
-            "makes it anew"
-        )
+    if not record.is_file():
+        return
+    weights_in(folder)  # says which are missing
+    about = read_json(record)
+    if wrong := altered(folder, about):
+        raise BadInput(f"{wrong[0]} is not what pre-training wrote (SHA-256, in {record}); {anew(folder)}")
+    told = told_of(folder, about)
+    if "config.json" in told and (added := sorted(files_in(folder).keys() - told.keys())):
+        raise BadInput(f"{folder / added[0]} is not of the checkpoint, whose files {record} names; delete it")
 
 
 def altered(folder: Path, record: dict, root: Path = Path(".")) -> list[Path]:
-    """The files of a checkpoint's weights that do not have the digests of its record, or are not there."""
-    told = record.get("sha256") or {}
-    digests = told if isinstance(told, dict) else {WHOLE: told}
-    files = {folder / name: digest for name, digest in digests.items()}
+    """The files of a checkpoint that do not have the digests that are told of them, or are not there."""
+    files = {folder / name: digest for name, digest in told_of(folder, record).items()}
     return [file for file in files if not file.is_file() or digest_of(file, root) != files[file]]
+
+
+def altered_by(record: Path, root: Path = Path(".")) -> list[Path]:
+    """The files of a checkpoint that are not what its record says; the record, if that is damaged."""
+    about = tolerant(record)
+    return [record] if about is None else altered(record.parent, about, root)
+
+
+def told_of(folder: Path, record: dict) -> dict[str, str]:
+    """The digests of a checkpoint's files by its record: of its weights, and of the others in `files`.
+
+    The record of an older version has no `files`. Those of a backbone stand in what the look at it wrote,
+    `backbones/NAME.json`; before that they are not compared.
+    """
+    told = record.get("sha256") or {}
+    weights = told if isinstance(told, dict) else {WHOLE: told}
+    if "files" in record:
+        return {**weights, **record["files"]}
+    folder = folder.absolute()
+    for file in filter(as_written, sorted(folder.parents[1].glob("backbones/*.json"))):
+        look = tolerant(file) or {}
+        found, is_of = look.get("sha256"), Path(look.get("path", "")).parts[-2:] == folder.parts[-2:]
+        if is_of and isinstance(found, dict) and weights.items() <= found.items():
+            return found
+    return weights
 
 
 def check_read(asked: dict) -> None:
@@ -132,14 +159,24 @@ def refuse(changed: list[Path]) -> None:
 
 @cache
 def noted(kept: Path) -> dict[str, list]:
-    """The digests that a project keeps, with size and times, by absolute path."""
+    """The digests that a project keeps, with size, times and check, by absolute path."""
     return read(kept)
 
 
 def read(kept: Path) -> dict[str, list]:
-    """The content of the file; nothing if it is missing or damaged, as it is made anew then."""
+    """The entries of the file that are whole; what is missing or damaged is made anew."""
     try:
         found = read_json(kept) if kept.is_file() else {}
     except BadInput:
         return {}
-    return {name: one for name, one in found.items() if isinstance(one, list) and len(one) == 4}
+    return {name: one for name, one in found.items() if isinstance(one, list) and is_whole(name, one)}
+
+
+def is_whole(name: str, entry: list) -> bool:
+    """Whether an entry has the check of what it says. Those of older versions have none."""
+    return len(entry) == 5 and entry[4] == check_of(name, entry[:4])
+
+
+def check_of(name: str, entry: list) -> str:
+    """A short digest of an entry with its path, in which a flipped bit is seen."""
+    return digest([name, *entry])[:8]

@@ -15,6 +15,7 @@ from tailprompt.plan.status import State, state_of
 SAID = {
     "failed": "Failed",
     "stale": "To be run again",
+    "damaged": "Damaged",
     "running": "Still running",
     "starting": "Still starting",
     "to do": "Not run",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tailprompt.errors import stage
 from tailprompt.files import read_json, whole, write_json
-from tailprompt.plan.digests import RECORD, digest_of
+from tailprompt.model.folder import RECORD
+from tailprompt.plan.digests import digest_of
 from tailprompt.pretraining.folders import PACKED, TOKENIZER
 
 MADE = "made"  # the digests in the note; a note of before has none, and is believed

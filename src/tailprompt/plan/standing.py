@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
+from tailprompt.model.folder import RECORD
 from tailprompt.plan import asked, blocks, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
-from tailprompt.plan.digests import RECORD, altered, digest_of
+from tailprompt.plan.digests import altered_by, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.note import MADE, outputs_in
@@ -132,8 +133,7 @@ def intact(file: Path, root: Path = Path(".")) -> bool:
     A prepared table has its digest in the report beside it, and weights in the record of their pre-training.
     """
     if file.name == RECORD:
-        record = tolerant(file)
-        return record is not None and not altered(file.parent, record, root)
+        return not altered_by(file, root)
     told = reported(file.with_suffix(".json")) if file.suffix == ".parquet" else {}
     return as_written(file, partial(digest_of, root=root)) and told.get("sha256") in (
         None,
@@ -146,6 +146,16 @@ def damaged(
 ) -> list[Path]:
     """The files of data sets and backbones that snakemake makes anew, as they are not what was written."""
     return [file for file in made_for_runs(config, datasets, backbones, root) if not intact(file, root)]
+
+
+def altered_checkpoints(config: dict, backbones: Iterable[str], root: Path = Path(".")) -> list[Path]:
+    """The files of checkpoints of these backbones that are not what pre-training wrote.
+
+    A checkpoint costs GPU days, and so it is made anew where a run is trained on it, and not before.
+    """
+    recipes = dict.fromkeys(config["backbones"][name].get("recipe") for name in backbones)
+    records = [file for recipe in recipes if recipe for file in outputs(config, "checkpoint", recipe, root)]
+    return [wrong for file in records if file.is_file() for wrong in altered_by(file, root)]
 
 
 def made_for_runs(

@@ -1,4 +1,4 @@
-"""Where the runs of a scale stand: done, running, queued, failed and why, stale and why, or to do.
+"""Where the runs of a scale stand: done, running, queued, failed and why, stale and why, damaged, or to do.
 
 And how many of its tables and figures are made.
 """
@@ -30,14 +30,15 @@ NEVER = {  # SLURM's reasons for which a job waits for ever
     "PartitionConfig": "no node of its partition has the CPUs, memory or GPUs that it asks for",
     "PartitionTimeLimit": "its partition ends jobs before the time that it asks for",
 }
-STATES = ("done", "running", "starting", "queued", "failed", "stale", "to do")
+STATES = ("done", "running", "starting", "queued", "failed", "stale", "damaged", "to do")
+ENDED = ("done", "damaged")  # which snakemake does not train
 
 
 @dataclass(frozen=True)
 class State:
     """Where a run stands.
 
-    about: who trains it and how far, or why it failed or is stale. seconds: that a finished run took.
+    about: who trains it and how far, or what is wrong with it. seconds: that a finished run took.
     """
 
     name: str
@@ -60,9 +61,13 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += of(states, "running", together=False)
     for name in ("queued", "failed", "stale"):
         lines += of(states, name)
+    lines += of(states, "damaged", ", which snakemake leaves and no table takes anew")
     backbones = sorted({point.backbone for point in points})
     damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root)
     lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
+    checkpoints = standing.altered_checkpoints(config, backbones, root)
+    told = "damaged, of checkpoints, which snakemake makes anew before a run is trained on them:"
+    lines += [told, *(f"  {file}" for file in checkpoints)] if checkpoints else []
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
@@ -84,13 +89,11 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("running", f"{name_of(who)}: {(end_of(log) or ['it begins'])[-1]}")
     try:
         seconds = finished(config, point, here, root)
-        if seconds is not None:
-            agreement.check_intact(folder, read_json(folder / "run.json"))
-            agreement.check_weights(folder)
     except BadInput as error:
         return State("stale", str(error))
     if seconds is not None:
-        return State("done", seconds=seconds)
+        wrong = what_is_damaged(folder)
+        return State("damaged" if wrong else "done", wrong, seconds)
     if job := jobs.get(comment(config["scale"], point)):
         return State("queued", job)
 
@@ -105,6 +108,16 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
     if whole:
         return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here)))
     return State("to do")
+
+
+def what_is_damaged(folder: Path) -> str:
+    """Which file of a finished run is not what it wrote, and what to do; empty where all are."""
+    try:
+        agreement.check_intact(folder, read_json(folder / "run.json"))
+        agreement.check_weights(folder)
+    except BadInput as error:
+        return str(error)
+    return ""
 
 
 def why_stale(folder: Path, wanted: dict, changed: list[str]) -> str:
@@ -156,16 +169,16 @@ def of_another_rule(about: str, scale: str) -> bool:
     return f"_wildcards_{scale}_" in about and not about.startswith("rule_train_")
 
 
-def of(states: dict[Point, State], name: str, *, together: bool = True) -> list[str]:
-    """The lines of the runs in a state, those with the same reason together."""
+def of(states: dict[Point, State], name: str, more: str = "", *, together: bool = True) -> list[str]:
+    """The lines of the runs in a state, those with the same reason together. more: said of the state."""
     pairs = [(state.about, point.path) for point, state in states.items() if state.name == name]
     lines = grouped(pairs) if together else [f"  {place}: {about}" for about, place in pairs]
-    return [f"{name}:", *lines] if pairs else []
+    return [f"{name}{more}:", *lines] if pairs else []
 
 
 def time_left(config: dict, states: dict[Point, State], root: Path) -> list[str]:
     """How long the remaining runs take, by what finished ones took and what running ones say."""
-    done = {point: state.seconds for point, state in states.items() if state.name == "done"}
+    done = {point: state.seconds for point, state in states.items() if state.name in ENDED}
     rest = [point for point in states if point not in done]
     left = seconds_left(config, rest, done, root, cpu=on_cpu(config))
     for point, state in states.items():
