@@ -193,14 +193,16 @@ def scores_inputs(_):
 def shown_inputs(what, *endings, **of_kind):
     """wildcards -> the inputs of a table or figure, as `inputs_once` has them.
 
-    of_kind: endings of what other jobs make of it, by its kind.
+    of_kind: endings of what other jobs make of it, by its kind. A damaged one is made anew with it; one that is
+    not there is nothing that this job makes.
     """
 
     def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-        every = (*endings, *of_kind.get(spec["kind"], ()))
         key = (what, wildcards.paper, wildcards.name)
-        return inputs_once("/".join(key), spec, every, shown.made_of(key, spec))
+        name, others = "/".join(key), of_kind.get(spec["kind"], ())
+        there = [ending for ending in others if Path(f"{RESULTS}/{name}.{ending}").is_file()]
+        return inputs_once(name, spec, (*endings, *there), shown.made_of(key, spec))
 
     return files
 
