@@ -74,7 +74,7 @@ def planned(folder, *arguments):
     done = snakemake(folder, "all", "scores", "-n", *(arguments or TINY))
     assert done.returncode == 0, done.stdout
     jobs = [(rule, values(about)) for rule, about in wildcards(done.stdout)]
-    return [job for job in jobs if job[0] not in ("all", "runs", "tables", "figures", "overview")]
+    return [job for job in jobs if job[0] not in ("all", "runs", "tables", "figures", "scores", "overview")]
 
 
 def wildcards(text):

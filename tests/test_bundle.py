@@ -110,7 +110,8 @@ def test_tables_and_figures_from_a_bundle_are_the_same(whole, tmp_path, monkeypa
     monkeypatch.setattr(bootstrap, "DRAWS", 100)
     root, file = whole
     assert unbundle(file, tmp_path / "tiny").endswith(f"from_bundles from {file}: 6; there already: 0")
-    pd.testing.assert_frame_equal(score.collect(root), score.collect(tmp_path / "tiny"))
+    runs = sorted("/".join(file.parts[-6:-1]) for file in root.glob("runs/*/*/*/*/*/run.json"))
+    pd.testing.assert_frame_equal(score.collect(root, runs), score.collect(tmp_path / "tiny", runs))
     before, after = shown(root, tmp_path / "before"), shown(tmp_path / "tiny", tmp_path / "after")
     assert len(before) == 5 * len(TABLES) + 4 * len(FIGURES) and before == after
 
@@ -165,7 +166,8 @@ def test_a_run_of_other_settings_made_beside_that_of_a_bundle_does_not_stand_in_
     there = tmp_path / "tiny"
     unbundle(whole[1], there)
     made_up.data(there)
-    own, theirs = finished(there, "prompt", 3, seconds=2), there / "from_bundles/runs/glee/mini/made/prompt/3"
+    own = finished(there, "prompt", 3, seconds=2, trainable=8)
+    theirs = there / "from_bundles/runs/glee/mini/made/prompt/3"
     assert unbundle(whole[1], there).endswith(": 0; there already: 6")
     for taken in (own, theirs):
         about = json.loads((taken / "run.json").read_text())
@@ -173,7 +175,8 @@ def test_a_run_of_other_settings_made_beside_that_of_a_bundle_does_not_stand_in_
         write_json(there / "asked/glee/mini/made/prompt/3.json", asked)
         block = {"protocol": "glee", "runs": [RUN_OF_PROMPT], "seeds": [3]}
         assert [*records.runs(there, block).folder] == [taken]
-        assert {folder for folder, _ in score.finished(there, set())} >= {taken}
+        scores = score.collect(there, ["glee/mini/made/prompt/3"])
+        assert set(scores.trainable) == {about["trainable"]}
         bundle(there, tmp_path / "again.tar.xz", [])
         shutil.rmtree(tmp_path / "again", ignore_errors=True)
         unbundle(tmp_path / "again.tar.xz", tmp_path / "again")

@@ -10,7 +10,19 @@ from contextlib import ExitStack
 
 import pandas as pd
 import pytest
-from project import TINY, commented, copied, edited, names, planned, snakemake, stage, wildcards, write_toy
+from project import (
+    TINY,
+    commented,
+    copied,
+    edited,
+    names,
+    planned,
+    rewritten,
+    snakemake,
+    stage,
+    wildcards,
+    write_toy,
+)
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from tailprompt.plan import asked, config, made
@@ -67,9 +79,9 @@ def test_a_finished_scale_has_nothing_to_do_though_sources_data_and_config_are_t
     "name, rules",
     {
         "overview.html": {"overview"},
-        "scores.parquet": {"scores"},
+        "scores.parquet": {"score"},
         "backbones/tiny.json": {"backbone"},
-        "data/toy.json": {"prepare", "tabulate", "draw", "overview", "scores"},
+        "data/toy.json": {"prepare", "tabulate", "draw", "overview", "score"},
         "tables/glee/table1.md": {"tabulate"},
         "figures/glee/figure3.png": {"draw"},
     }.items(),
@@ -83,7 +95,13 @@ def test_one_flipped_byte_in_what_is_made_of_runs_makes_it_again_and_trains_noth
     done = snakemake(project, "all", "scores", str(file.relative_to(project)), "-n", *TINY)
     file.write_bytes(content)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert {rule for rule, _ in wildcards(done.stdout)} - {"all", "runs", "tables", "figures"} == rules
+    assert {rule for rule, _ in wildcards(done.stdout)} - {
+        "all",
+        "runs",
+        "tables",
+        "figures",
+        "scores",
+    } == rules
 
 
 def test_the_table_of_scores_refuses_a_damaged_run(project, tmp_path):
@@ -93,6 +111,36 @@ def test_the_table_of_scores_refuses_a_damaged_run(project, tmp_path):
     done = snakemake(copy, "scores", "--cores", "1", *TINY)
     said = r"scores\.log: .*prompt/775/predictions\.parquet is not what its run wrote .*tailprompt retrain "
     assert done.returncode == 1 and re.search(said, done.stdout), done.stdout
+
+
+def test_the_table_of_scores_has_the_runs_that_the_configuration_asks(project, tmp_path):
+    copy = shutil.copytree(project, tmp_path / "copy")
+    file = copy / "results/tiny/scores.parquet"
+    fewer = ("--config", "protocols={glee: {seeds: [775]}}")
+    assert snakemake(copy, "scores", "--cores", "1", *TINY, *fewer).returncode == 0
+    runs = pd.read_parquet(file)[["method", "seed"]].drop_duplicates()
+    assert runs.values.tolist() == [["cls-tanh", 775], ["prompt", 775]], (
+        "others are on disk, of this configuration or a former"
+    )
+
+
+@pytest.mark.parametrize("edit", ["learning rate", "own data"])
+def test_without_training_the_table_of_scores_has_no_run_that_is_not_what_is_asked(project, tmp_path, edit):
+    copy = shutil.copytree(project, tmp_path / "copy")
+    if edit == "own data":
+        with open(copy / "tests/toy.csv", "a", encoding="utf-8") as file:
+            file.write("a song,music\n")
+    else:
+        rewritten(copy / "tests/tiny.yaml", "lr: 1.0e-3", "lr: 2.0e-3")
+    file = copy / "results/tiny/scores.parquet"
+    before = file.read_bytes()
+    done = snakemake(copy, "all", "scores", "--cores", "1", *TINY, "--config", "train=false")
+    assert done.returncode == 0 and not {"score", "train"} & {rule for rule, _ in wildcards(done.stdout)}
+    assert re.search("not, as none of their runs is here: .*, scores.parquet\n", done.stdout)
+    assert re.search("and stale: .*, results/tiny/scores.parquet\n", done.stdout)
+    named = snakemake(copy, file.relative_to(copy), "--cores", "1", *TINY, "--config", "train=false")
+    assert named.returncode == 1 and "scores.parquet: no run that is asked is here" in named.stdout
+    assert file.read_bytes() == before
 
 
 def test_editing_a_figures_code_re_plans_that_figure_only(project):
@@ -126,13 +174,13 @@ def test_editing_a_loader_remakes_its_data_and_no_run(project):
     with commented(project / "src/tailprompt/data/readers.py"):
         jobs = planned(project)
     assert names(jobs, "prepare", "dataset") == ["toy"]
-    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "score"}
 
 
 def test_editing_how_scores_are_computed_remakes_what_shows_them_and_no_run(project):
     with commented(project / "src/tailprompt/report/answers.py"):
         jobs = planned(project)
-    assert {rule for rule, _ in jobs} == {"tabulate", "draw", "scores"}
+    assert {rule for rule, _ in jobs} == {"tabulate", "draw", "score"}
     assert set(names(jobs, "tabulate", "name")) >= {"claims", "table2"}
     with commented(project / "src/tailprompt/tasks/classification.py"):
         assert not names(planned(project), "train", "seed")
@@ -140,7 +188,7 @@ def test_editing_how_scores_are_computed_remakes_what_shows_them_and_no_run(proj
 
 def test_other_groups_of_a_data_set_remake_what_shows_them_and_no_run(project):
     jobs = planned(project, *TINY, "--config", "datasets={toy: {threshold: 0.3}}")
-    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "scores"}
+    assert {rule for rule, _ in jobs} == {"prepare", "tabulate", "draw", "score"}
 
 
 def test_editing_how_runs_are_trained_re_plans_none(project):
@@ -156,7 +204,7 @@ def test_another_command_for_training_re_plans_no_finished_run_and_force_all(pro
     ):
         assert planned(project) == []
         assert len(names(planned(project, *TINY, "--forcerun", "train"), "train", "seed")) == 4
-        for rule, others in (("tabulate", ["scores"]), ("backbone", [])):
+        for rule, others in (("tabulate", ["score"]), ("backbone", [])):
             jobs = {rule for rule, _ in planned(project, *TINY, "--forcerun", rule)}
             assert jobs - {*others, "draw"} == {rule}, "forcing another rule trains nothing"
         one = "results/tiny/runs/glee/tiny/toy/prompt/775/run.json"
@@ -209,7 +257,7 @@ def elsewhere(project, tmp_path_factory):
 
 
 def test_tables_and_figures_of_bundled_runs_are_the_same_and_nothing_else_is_planned(project, elsewhere):
-    assert {rule for rule, _ in planned(elsewhere)} == {"tabulate", "draw", "scores"}
+    assert {rule for rule, _ in planned(elsewhere)} == {"tabulate", "draw", "score"}
     done = snakemake(elsewhere, "all", "--cores", "2", *TINY)
     assert done.returncode == 0, done.stdout
     for what in ("tables/glee", "figures/glee"):  # but for seals, as a bundle brings other reports of data
@@ -298,10 +346,11 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
 
 def test_without_training_tables_are_made_of_the_runs_that_are_here_and_say_what_is_missing(elsewhere):
     some = ("--config", "train=false", "protocols={glee: {methods: [cls-tanh, prompt, prompt-focal]}}")
-    assert {rule for rule, _ in planned(elsewhere, *TINY, *some)} <= {"tabulate", "draw", "scores"}
+    assert {rule for rule, _ in planned(elsewhere, *TINY, *some)} <= {"tabulate", "draw", "score"}
     done = snakemake(elsewhere, "tables", "--cores", "1", *TINY, *some)
     assert done.returncode == 0, done.stdout
     assert "made\n  of a part of their runs: claims of glee (4 of 6), table2 of glee (4 of 6)" in done.stdout
+    assert ", scores.parquet (4 of 6)\n" in done.stdout
     table = (elsewhere / "results/tiny/tables/glee/table2.md").read_text()
     assert "Missing on Toy: Prompt-tuning w/ focal loss (seeds 775, 776)." in table
     none = snakemake(

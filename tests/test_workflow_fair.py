@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import yaml
-from project import BACKBONE, copied, edited, snakemake, stage
+from project import BACKBONE, copied, edited, snakemake, stage, wildcards
 
 from docs.results import fair
 
@@ -88,6 +88,17 @@ def test_what_searches_choose_gives_five_tables_and_claims_beside_those_of_the_p
     assert "4 of 4 runs of `search`" in shown and "| its own: ours |" in shown and "still undecided" in shown
     cells = yaml.safe_load((project / f"results/fair/tables/{phase2}.yaml").read_text())["protocols"]
     assert set(cells["lpt-fair"]["cells"]["digits"]["lpt"]) == {"lr", "epochs"}
+
+
+def test_a_search_that_is_asked_by_its_path_settles_without_what_it_chose(project):
+    chosen = project / "results/fair/tables/glee-fair/search.yaml"
+    content = chosen.read_bytes()
+    chosen.unlink()
+    one = snakemake(project, "results/fair/tables/glee-fair/search.md", "-n", "--configfile", *FILES)
+    every = snakemake(project, "tables", "-n", "--configfile", *FILES)
+    chosen.write_bytes(content)
+    assert "Nothing to be done" in one.stdout, one.stdout
+    assert [rule for rule, _ in wildcards(every.stdout)] == ["choices", "tables"], "the table stands"
 
 
 def test_a_command_whose_search_chooses_anew_asks_to_be_run_again(project):

@@ -35,6 +35,7 @@ Stages, as the workflow calls them:
   collect | vocabulary | pack | pretrain | card   collect text and pre-train a backbone
 
 Without --configfile the scale is config/paper.yaml; of several files, --configfile A B, a later one wins.
+plan and status take --config KEY=VALUE too, as snakemake does.
 Name runs and other files before it, as for snakemake.
 
 To run everything: snakemake --cores 2 --configfile FILE
@@ -100,15 +101,26 @@ def options_of(command: str, arguments: list[str], *more: tuple[str, dict]) -> a
     return options
 
 
+def configured(
+    command: str, arguments: list[str], *more: tuple[str, dict]
+) -> tuple[dict, argparse.Namespace]:
+    """The configuration that a command line names by --configfile and --config, and its options."""
+    from tailprompt.plan import config
+
+    options = options_of(command, arguments, ("--config", config.VALUES), *more)
+    return config.load(
+        options.configfile, config.values_of(options.config) if options.config else {}
+    ), options
+
+
 def plan(arguments: list[str]) -> None:
     """Print what a scale will run and download, what is done already, and how long the rest takes."""
     from tailprompt.plan.blocks import all_points, shown
-    from tailprompt.plan.config import load
     from tailprompt.plan.forecast import forecast
     from tailprompt.plan.runnable import check_files, check_settings
     from tailprompt.plan.suits import check_norms, check_scores
 
-    whole = load(options_of("plan", arguments).configfile)
+    whole = configured("plan", arguments)[0]
     check_files(whole)
     check_scores(whole, shown(whole))
     check_norms(whole, shown(whole))
@@ -119,18 +131,17 @@ def plan(arguments: list[str]) -> None:
 def status(arguments: list[str]) -> None:
     """Print where the runs, tables and figures of a scale stand, with the reason where a job failed.
 
-    Exit status: 0 if all is made, 1 if a job failed, 3 if something is left.
+    Exit status: 0 if all is made (under train: false, all that can be), 1 if a job failed, 3 if something is
+    left.
     """
     from tailprompt.plan.blocks import all_points
-    from tailprompt.plan.config import load
     from tailprompt.plan.runnable import check_settings
     from tailprompt.plan.status import DONE
     from tailprompt.plan.status import status as told
 
     help = "print it again every so many seconds until all is made (default: 10)"
     watch = {"nargs": "?", "const": 10.0, "type": float, "metavar": "SECONDS", "help": help}
-    options = options_of("status", arguments, ("--watch", watch))
-    whole = load(options.configfile)
+    whole, options = configured("status", arguments, ("--watch", watch))
     check_settings(whole, all_points(whole))
     while True:
         text, code = told(whole)

@@ -1,18 +1,19 @@
-"""Score a run from its predictions, or all runs of a scale in one long table.
+"""Score a run from its predictions, or the runs of a scale in one long table.
 
-    python -m tailprompt.score --run FOLDER --data DATA.json     writes FOLDER/scores.parquet
-    python -m tailprompt.score --collect results/<scale>         writes results/<scale>/scores.parquet
+    python -m tailprompt.score --run FOLDER --data DATA.json           writes FOLDER/scores.parquet
+    python -m tailprompt.score --collect results/<scale> --asked FILE  writes results/<scale>/scores.parquet
 
-Both are for people: tables and figures compute the scores that they show themselves. A run that --spec lists
-is refused if it is damaged or not what is asked; any other such run is left out. Scores are never computed on
-part of a split: the predictions must have exactly the ids and labels of the prepared data.
+Both are for people: tables and figures compute the scores that they show themselves. The long table has the
+runs that FILE lists; one that is damaged or not what is asked is refused, and others on disk are not read.
+Scores are never computed on part of a split: the predictions must have exactly the ids and labels of the
+prepared data.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +21,8 @@ import pandas as pd
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import json_option, read_json, seal, whole
 from tailprompt.plan import agreement, either
-from tailprompt.plan.places import BUNDLED, report_file
+from tailprompt.plan.places import report_file
+from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.report.options import taken
 from tailprompt.tasks.registry import recorded
@@ -55,20 +57,23 @@ def score_run(run: Path, data: Path) -> None:
         scores_of(run, data).to_parquet(temporary, index=False)
 
 
-def collect(root: Path, needed: Collection[str] = ()) -> pd.DataFrame:
-    """The scores of the runs below `root`/runs, with each run's coordinates and selected step.
+def collect(root: Path, runs: Iterable[str]) -> pd.DataFrame:
+    """The scores of runs in `root`, with each run's coordinates and selected step.
 
-    needed: paths of runs that are refused, and not left out, if they are damaged or not what is asked.
+    runs: their paths below `root`/runs. Raises BadInput without any, and for one that is damaged or not what
+    is asked.
     """
     parts = []
-    for folder, run in finished(root, needed):
-        place = dict(zip(COORDINATES, folder.parts[-5:], strict=True))
+    for point in map(Point.at, runs):
+        folder = either.run_folder(root, point)
+        run = read_json(folder / "run.json")
+        agreement.check(folder, run)
         extra = {key: run.get(key) for key in ("trainable", "best_step")}
         extra["selection_split"] = run.get("selection_split", "dev")
-        table = scores_of(folder, report_file(root, place["dataset"]))
-        parts.append(table.assign(**place, **extra))
+        table = scores_of(folder, report_file(root, point.dataset))
+        parts.append(table.assign(**asdict(point), **extra))
     if not parts:
-        raise BadInput(f"{root}/runs: no run to score yet")
+        raise BadInput(f"{root}: no run is listed to score")
     types = {name: "string" for name in COORDINATES} | {
         "seed": "int64",
         "trainable": "Int64",
@@ -76,22 +81,6 @@ def collect(root: Path, needed: Collection[str] = ()) -> pd.DataFrame:
     }
     table = pd.concat(parts, ignore_index=True).astype(types)
     return table[[*COORDINATES, "selection_split", "trainable", "best_step", *SCHEMA]]
-
-
-def finished(root: Path, needed: Collection[str]) -> Iterator[tuple[Path, dict]]:
-    """The folder and run.json of each run that is sound; others are named on standard error, or refused."""
-    files = [file for base in (root, root / BUNDLED) for file in base.glob("runs/*/*/*/*/*/run.json")]
-    for point in sorted({file.parts[-6:-1] for file in files}):
-        folder = either.taken(root.joinpath("runs", *point))
-        run = read_json(folder / "run.json")
-        try:
-            agreement.check(folder, run)
-        except BadInput as error:
-            if "/".join(point) in needed:
-                raise
-            print(f"left out: {error}", file=sys.stderr)
-        else:
-            yield folder, run
 
 
 def main() -> None:
@@ -108,22 +97,20 @@ def main() -> None:
     )
     parser.add_argument(
         "--asked",
-        default="",
         metavar="FILE",
-        help="with --collect: what snakemake asks, with the runs that must not be left out",
+        help="with --collect: what snakemake asks, which lists the runs: results/<scale>/asked/scores.json",
     )
     chosen = parser.parse_args()
-    if chosen.collect:
+    if chosen.collect and chosen.asked:
         made_of = taken(chosen.collect, chosen.asked)
-        needed = json_option(chosen.asked, "--asked", "runs")["runs"] if chosen.asked else []
-        table = collect(chosen.collect, set(needed))
+        table = collect(chosen.collect, json_option(chosen.asked, "--asked", "runs")["runs"])
         with whole(chosen.collect / "scores.parquet") as temporary:
             table.to_parquet(temporary, index=False)
         seal(chosen.collect / "scores.parquet", also=made_of)
     elif chosen.run and chosen.data:
         score_run(chosen.run, chosen.data)
     else:
-        parser.error("give either --run with --data, or --collect")
+        parser.error("give either --run with --data, or --collect with --asked")
 
 
 if __name__ == "__main__":

@@ -320,6 +320,8 @@ def test_snakemakes_words_inside_braces_get_their_types_back():
     words = {"glee": {"seeds": ["775"], "lr": "1.0e-4", "tied": "false", "name": "prompt"}, "threads": 2}
     typed = {"glee": {"seeds": [775], "lr": 1e-4, "tied": False, "name": "prompt"}, "threads": 2}
     assert config.typed(words) == typed
+    line = ["glee={seeds: [775], lr: 1.0e-4, tied: false}", "glee={name: prompt}", "threads=2"]
+    assert config.values_of(line) == typed, "as the command line of Snakemake"
     template = {"template": "{text} is {mask}", "date": "2026-01-01", "open": "[1"}
     assert config.typed(template) == template
 
@@ -656,7 +658,7 @@ def test_without_training_what_is_on_disk_of_a_table_that_is_not_made_is_called_
     for name in ("b.md", "c.md", "ab.md"):
         (root / "tables/glee").mkdir(parents=True, exist_ok=True)
         (root / "tables/glee" / name).touch()
-    said = present.said(everything, kept, root).splitlines()
+    said = present.said(everything, kept, root, scored=1, runs=1).splitlines()
     assert said[1:] == [
         "  not, as none of their runs is here: a of glee, b of glee",
         f"  there still, of other or former runs, and stale: {root}/tables/glee/b.*",

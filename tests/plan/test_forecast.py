@@ -182,6 +182,19 @@ def test_ones_own_images_are_planned_where_their_folder_is(tmp_path, capsys):
     assert "120 runs, 0 of them done" in text and "vit-mini" in text and "lpt-phase1 12, lpt 9" in text
 
 
+def test_a_plan_without_training_takes_no_hours_and_downloads_nothing(tmp_path):
+    text = forecast(scale("mini") | {"train": False}, tmp_path)
+    assert text.endswith("\ntime: none, as nothing is trained under train: false")
+    assert "to download" not in text and "hours for" not in text
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+@pytest.mark.parametrize("entry", ["train", "=false", "1x=2", "train= "])
+def test_a_value_that_snakemake_would_not_read_is_one_sentence(command, entry):
+    with pytest.raises(BadInput, match=f"--config takes KEY=VALUE, as train=false, not {entry}$"):
+        __main__.dispatch([command, "--config", entry])
+
+
 def test_the_command_wants_the_projects_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match="no Snakefile"):

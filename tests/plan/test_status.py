@@ -583,11 +583,31 @@ def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp
     with pytest.raises(SystemExit) as end:
         __main__.dispatch(command)
     assert end.value.code == OPEN and "28 to do" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        __main__.dispatch([*command, "--config", "train=false", "protocols={glee: {seeds: [1]}}"])
+    fewer = capsys.readouterr().out
+    assert "not here\n" in fewer and "28" not in fewer
     states = iter([("one", OPEN), ("two", FAILED), ("three", DONE)])
     monkeypatch.setattr("tailprompt.plan.status.status", lambda _: next(states))
     with pytest.raises(SystemExit) as end:
         __main__.dispatch([*command, "--watch", "0.01"])
     assert end.value.code == DONE and capsys.readouterr().out.split() == ["one", "two", "three"]
+
+
+def test_without_training_no_run_is_to_do_and_what_can_be_made_decides(tmp_path, monkeypatch):
+    point, untrained = POINTS[0], DEMO | {"train": False}
+    alone(monkeypatch, tmp_path, point)
+    text, code = status(untrained, tmp_path, {})
+    assert "1 run: 1 not here\n" in text and text.endswith("nothing is trained under train: false")
+    assert "hours" not in text and code == DONE
+    log_of(tmp_path, point).write_text("error: the loss is nan; lower lr\n")
+    log = tmp_path / f"results/demo/logs/prepare/{point.dataset}.log"
+    log.parent.mkdir()
+    log.write_text("error: no such class\n")
+    assert status(DEMO, tmp_path, {})[1] == FAILED
+    assert status(untrained, tmp_path, {})[1] == DONE, "neither would be done again"
+    (tmp_path / "results/demo/overview.html").unlink()
+    assert status(untrained, tmp_path, {})[1] == OPEN
 
 
 def test_a_run_whose_data_will_have_other_rows_is_stale_in_plan_status_and_explain(tmp_path, monkeypatch):

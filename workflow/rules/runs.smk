@@ -2,6 +2,7 @@
 
 
 localrules:
+    score,
     scores,
 
 
@@ -40,21 +41,10 @@ rule runs:
         damaged,
 
 
-SCORES_OF = {
-    "runs": sorted(point.path for point in POINTS if TRAINS or is_here(point)),
-    "data": list(DATASETS),
-    "files": sources("tailprompt.score"),
-}
-
-
 # For people: tables and figures compute the scores that they show.
-rule scores:
+rule score:
     input:
-        unpack(
-            lambda _: inputs_once(
-                "scores", {"runs": SCORES_OF["runs"]}, ["parquet"], SCORES_OF, all_predictions(_)
-            )
-        ),
+        unpack(scores_inputs),
     output:
         f"results/{SCALE}/scores.parquet",
     log:
@@ -63,3 +53,8 @@ rule scores:
         "../../envs/tables.yaml"
     shell:
         'python -m tailprompt.score --collect "$(dirname {output:q})" --asked {input.asked:q} > {log:q} 2>&1'
+
+
+rule scores:
+    input:
+        lambda _: rules.score.output if scored() else [],

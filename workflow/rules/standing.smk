@@ -17,9 +17,20 @@ def is_here(point):
     return present.run_is_here(config, point, standing.Present(weights, rows_stand))
 
 
+prepared = cache(partial(unmade.is_prepared, config, Path(".")))
+
+
+@cache
+def scored():
+    """The runs in the table of all scores: without training those that are here with their data."""
+    if TRAINS:
+        return [point for point in POINTS if not idle(point)]
+    return [point for point in POINTS if is_here(point) and prepared(point.dataset)]
+
+
 SHOWN = unmade.shown_here(config, WHOLE, is_here)
 if not TRAINS and workflow.is_main_process:
-    print(present.said(WHOLE, SHOWN, RESULTS), file=sys.stderr)
+    print(present.said(WHOLE, SHOWN, RESULTS, scored=len(scored()), runs=len(POINTS)), file=sys.stderr)
 
 
 claimed = cache(held.claim)  # kept open, and so held, to the end
@@ -173,33 +184,50 @@ def kind_asked(kind, name):
     return ask(f"{kind}/{name}", wanted, made, settled=settled), settled
 
 
+@refused_as(SystemExit)
+def scores_inputs(_):
+    """The inputs of the table of all scores. Snakemake would delete the old one before a job without any run."""
+    if not (runs := sorted(point.path for point in scored())):
+        raise BadInput(
+            f"{RESULTS}/scores.parquet: no run that is asked is here with its data, so there is none to score"
+        )
+    of = {
+        "runs": runs,
+        "data": sorted({point.dataset for point in scored()}),
+        "files": sources("tailprompt.score"),
+    }
+    return inputs_once("scores", {"runs": runs}, ["parquet"], of)
+
+
 def shown_inputs(what, *endings, **of_kind):
     """wildcards -> the inputs of a table or figure, as `inputs_once` has them.
 
-    of_kind: endings of what other jobs make of it, by its kind.
+    of_kind: endings of what other jobs make of it, by its kind. A damaged one is made anew with it; one that is
+    not there is nothing that this job makes.
     """
 
     def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
-        every = (*endings, *of_kind.get(spec["kind"], ()))
         key = (what, wildcards.paper, wildcards.name)
-        return inputs_once("/".join(key), spec, every, shown.made_of(key, spec))
+        name, others = "/".join(key), of_kind.get(spec["kind"], ())
+        there = [ending for ending in others if Path(f"{RESULTS}/{name}.{ending}").is_file()]
+        return inputs_once(name, spec, (*endings, *there), shown.made_of(key, spec))
 
     return files
 
 
 @refused_as(SystemExit)
-def inputs_once(name, spec, endings, of, runs=None):
+def inputs_once(name, spec, endings, of):
     """The inputs of a job that makes files of one name, which are settled if those stand (`plan.unmade`).
 
-    of: what they are made of (`plan.made_of`). runs: predictions, where they are not those of all its runs.
+    of: what they are made of (`plan.made_of`).
     """
     wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
     stand = unmade.stands(files, wanted, RESULTS, folder_of=folder_of)
     inputs = {
         "asked": ask(name, wanted, files, settled=stand),
-        "runs": kept([predictions(points.Point.at(run)) for run in of["runs"]]) if runs is None else runs,
+        "runs": kept([predictions(points.Point.at(run)) for run in of["runs"]]),
         "data": [report_of(dataset) for dataset in of["data"]],
         "files": of["files"],
     }

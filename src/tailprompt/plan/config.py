@@ -32,6 +32,7 @@ SCALE = "config/paper.yaml"  # the default
 # As Snakemake has it: the files of one option are merged, and the last of several options counts alone.
 OPTION = ("--configfile", "--configfiles")
 FILES = {"nargs": "+", "metavar": "FILE", "help": "the scale; of several files a later one wins"}
+VALUES = {"nargs": "*", "metavar": "KEY=VALUE", "default": [], "help": "values that override the files"}
 
 Layer = tuple[str, dict]  # a name that messages give, and what it holds
 
@@ -100,6 +101,16 @@ def papers(root: str | Path) -> list[str]:
     """The files of the papers, in the order of their names."""
     files = (file for home in homes(root) for file in Path(home, "config/papers").glob("*.yaml"))
     return [f"config/papers/{name}" for name in sorted({file.name for file in files})]
+
+
+def values_of(entries: list[str]) -> dict:
+    """What KEY=VALUE of --config say, as Snakemake reads them; raises BadInput where it would not."""
+    from snakemake.cli import parse_config  # slow to import, and seldom needed
+
+    try:
+        return typed(parse_config(entries))
+    except (ValueError, AssertionError):
+        raise BadInput(f"--config takes KEY=VALUE, as train=false, not {' '.join(entries)}") from None
 
 
 def typed(value):

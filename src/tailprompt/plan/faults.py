@@ -75,7 +75,15 @@ def stands(
 
 
 def planned(config: dict, everything: Blocks) -> list[str]:
-    """The jobs of a scale but for training, by the names under which they are asked."""
+    """The jobs of a scale but for training, by the names under which they are asked.
+
+    Without training those of tables and figures alone: the others are of what is not shown, or stands.
+    """
+    searches = [key for key, block in everything.items() if block["kind"] == "search"]
+    chosen = [f"choices/{paper}/{name}" for _, paper, name in searches]
+    last = [*chosen, *("/".join(key) for key in everything), "overview", "scores"]
+    if not config.get("train", True):
+        return last
     datasets = blocks.all_datasets(config)
     datasets = blocks.unique([*datasets, *(each for name in datasets for each in tested_by(config, name))])
     rows = [dataset_row(config, name) for name in datasets]
@@ -89,12 +97,9 @@ def planned(config: dict, everything: Blocks) -> list[str]:
         "backbones": backbones,
         "collected": [key for key in articles if recipes.collected(config, key)],
         **dict.fromkeys(("vocabulary", "packed", "checkpoint", "card"), made),
-        "choices": [
-            f"{paper}/{name}" for (_, paper, name), block in everything.items() if block["kind"] == "search"
-        ],
     }
     jobs = [f"{kind}/{name}" for kind, names in named.items() for name in blocks.unique(names)]
-    return [*jobs, *("/".join(key) for key in everything), "overview", "scores"]
+    return [*jobs, *last]
 
 
 def made_here(config: dict, backbones: Iterable[str]) -> list[str]:

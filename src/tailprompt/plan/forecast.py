@@ -19,13 +19,16 @@ from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
 
+UNTRAINED = "time: none, as nothing is trained under train: false"
+
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
     points = blocks.all_points(config)
     done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
-    left = seconds_left(config, rest, done, root, cpu=cpu)
+    trains = config.get("train", True)
+    left = seconds_left(config, rest, done, root, cpu=cpu) if trains else dict.fromkeys(rest, 0.0)
     elsewhere = (
         seconds_left(config, rest, done, root, cpu=False) if cpu and config["device"] == "auto" else {}
     )
@@ -39,6 +42,10 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         "",
         f"runs a method: {', '.join(f'{name} {n}' for name, n in methods.items())}",
         *limited(config),
+    ]
+    if not trains:
+        return "\n".join([*lines, UNTRAINED])
+    lines += [
         *waiting(config),
         *refused(config, root),
         *downloads(config, datasets, backbones, root),

@@ -18,6 +18,8 @@ from tailprompt.plan.settings import settings
 from tailprompt.plan.standing import Present
 from tailprompt.plan.starts import start_of
 
+SCORES = "scores.parquet"
+
 
 def run_is_here(config: dict, point: Point, here: Present, root: Path = Path(".")) -> bool:
     """Whether a run and all that it builds on are here and what is asked, or came in a bundle without that.
@@ -67,20 +69,25 @@ def on(block: dict, datasets: set[str]) -> dict:
     return {**block, **kept}
 
 
-def said(everything: dict, narrow: dict, results: Path) -> str:
-    """What the screen shows of tables and figures that are left out or lack something.
+def said(everything: dict, narrow: dict, results: Path, *, scored: int, runs: int) -> str:
+    """What the screen shows of tables, figures and scores that are left out or lack something.
 
-    results: of the scale, where what was made of other runs may be taken for what is asked.
+    results: of the scale, where what was made of other runs may be taken for what is asked. scored: how many
+    of its `runs` the table of all scores takes.
     """
     left = [each for each in everything if each not in narrow]
     out = [f"{name} of {paper}" for _, paper, name in left]
     places = [results / what / paper / name for what, paper, name in left]
     stale = [f"{place}.*" for place in places if any(place.parent.glob(f"{escape(place.name)}.*"))]
+    if not scored:
+        out.append(SCORES)
+        stale += [str(results / SCORES)] if (results / SCORES).is_file() else []
     part = [
         f"{name} of {paper} ({len(points(block)) - len(block.get('lacks', []))} of {len(points(whole))})"
         for (what, paper, name), whole in everything.items()
         if (block := narrow.get((what, paper, name), {})).keys() & {"lacks", "left_out"}
     ]
+    part += [f"{SCORES} ({scored} of {runs})"] if 0 < scored < runs else []
     lines = [f"train: false, so {len(narrow)} of {len(everything)} tables and figures are made"]
     lines += [f"  of a part of their runs: {', '.join(part)}"] if part else []
     lines += [f"  not, as none of their runs is here: {', '.join(out)}"] if out else []

@@ -1,6 +1,6 @@
 """Where the runs of a scale stand: done, running, queued, failed and why, stale and why, damaged, or to do.
 
-And how many of its tables and figures are made.
+One to do is not here where `train: false` trains nothing. And how many of its tables and figures are made.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, faults, standing, unmade
+from tailprompt.plan import agreement, asked, blocks, faults, present, standing, unmade
 from tailprompt.plan.digests import digest_of_images
-from tailprompt.plan.forecast import finished, hours, seconds_left
+from tailprompt.plan.forecast import UNTRAINED, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
 from tailprompt.plan.points import Point
@@ -30,7 +31,7 @@ NEVER = {  # SLURM's reasons for which a job waits for ever
     "PartitionConfig": "no node of its partition has the CPUs, memory or GPUs that it asks for",
     "PartitionTimeLimit": "its partition ends jobs before the time that it asks for",
 }
-STATES = ("done", "running", "starting", "queued", "failed", "stale", "damaged", "to do")
+STATES = ("done", "running", "starting", "queued", "failed", "stale", "damaged", "to do", "not here")
 ENDED = ("done", "damaged")  # which snakemake does not train
 
 
@@ -55,7 +56,9 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     states = {point: state_of(config, point, here, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())
     counts = ", ".join(f"{found[name]} {name}" for name in STATES if found[name])
-    others = faults.of_other_jobs(config, whole, root)
+    trains = config.get("train", True)
+    is_here = partial(present.run_is_here, config, here=here, root=root)
+    others = faults.of_other_jobs(config, unmade.shown_here(config, whole, is_here, root), root)
     tables, all_made = unmade.told(config, whole, here, root)
     lines = [f"scale {config['scale']}, {counted(len(points), 'run')}: {counts}", tables]
     lines += of(states, "running", together=False)
@@ -63,7 +66,7 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
         lines += of(states, name)
     lines += of(states, "damaged", ", which snakemake leaves and no table takes anew")
     backbones = sorted({point.backbone for point in points})
-    damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root)
+    damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root) if trains else []
     lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
     checkpoints = standing.altered_checkpoints(config, backbones, root)
     told = "damaged, of checkpoints, which snakemake makes anew before a run is trained on them:"
@@ -75,10 +78,11 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
         check_files(config, root)
     except BadInput as error:
         lines += [f"snakemake will not start: {error}"]
-    lines += time_left(config, states, root)
-    if found["failed"] or others:
+    lines += time_left(config, states, root) if trains else [UNTRAINED]
+    if others or trains and found["failed"]:
         return "\n".join(lines), FAILED
-    return "\n".join(lines), DONE if found["done"] == len(points) and all_made and not damaged else OPEN
+    finished_all = found["done"] == len(points) or not trains
+    return "\n".join(lines), DONE if finished_all and all_made and not damaged else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
@@ -107,7 +111,7 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         return State("starting") if says_nothing else State("failed", why_failed(log))
     if whole:
         return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here)))
-    return State("to do")
+    return State("to do" if config.get("train", True) else "not here")
 
 
 def what_is_damaged(folder: Path) -> str:
