@@ -280,7 +280,7 @@ def test_what_is_no_finished_run_is_refused(runs, rows, tmp_path):
     refused(["is not the folder of a finished run", "its words lacks law, music, sport"], tmp_path, rows)
     moved = shutil.copytree(runs["prompt"], tmp_path / "cut")
     (moved / "weights.safetensors").write_bytes(b"cut")
-    refused(["weights.safetensors cannot be read"], moved, rows)
+    refused(["weights.safetensors is not what its run wrote"], moved, rows)
 
 
 def test_scores_that_are_not_finite_are_refused_and_nothing_is_written(runs, rows, monkeypatch, tmp_path):

@@ -209,7 +209,8 @@ def shown_inputs(what, *endings, **of_kind):
     def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         key = (what, wildcards.paper, wildcards.name)
-        name, others = "/".join(key), of_kind.get(spec["kind"], ())
+        name = "/".join(key)
+        others = of_kind.get(spec["kind"], ())
         there = [ending for ending in others if Path(f"{RESULTS}/{name}.{ending}").is_file()]
         return inputs_once(name, spec, (*endings, *there), shown.made_of(key, spec))
 
