@@ -31,7 +31,7 @@ report: .venv/.ready ## the report of a finished SCALE: .html, or .zip where tha
 	$(SNAKEMAKE) config/$(SCALE).yaml $(OPTIONS) --report $$file --quiet && echo "Report:  $$file"
 
 test: lint ## linters, then every test; those without their card or SLURM say so
-	$(BIN)/python -m pytest -rs -n $(CORES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -rs -n $$(($(CORES) + 1)) --dist loadfile --no-loadscope-reorder  # one waits while others compute
 
 lint: .venv/.ready ## ruff, snakefmt and ty, changing nothing
 	$(BIN)/ruff check --quiet .
