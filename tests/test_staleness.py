@@ -223,6 +223,20 @@ def prepared_elsewhere(changed):
     return change
 
 
+def taken_back(edit, dataset):
+    """An edit by which a data set was prepared, and nothing trained, and that was taken back."""
+
+    @contextmanager
+    def change(folder):
+        with kept(folder / "results/tiny"), kept(folder / ".snakemake"):
+            with EDITS[edit][0](folder):
+                made = snakemake(folder, f"results/tiny/data/{dataset}.parquet", *CONFIG, "--cores", "1")
+                assert made.returncode == 0, made.stdout
+            yield
+
+    return change
+
+
 @contextmanager
 def clock_set_back(folder):
     """All results are of the future, and one rate is another."""
@@ -252,6 +266,8 @@ MADE = (
     "file of the same rows",
     "file of other rows",
     "memory",
+    "split taken back",
+    "own data taken back",
 )
 TOLD = of("toy/cls-tanh") / "run.json"
 EDITS = {
@@ -298,8 +314,10 @@ EDITS = {
         replaced(SCALE, "title: Other", "split_seed: 1\n    title: Other"),
         prepared("other") | trained(["other"]),
     ),
+    "split taken back": (taken_back("split", "other"), prepared("other")),
     "place of data": (moved, prepared("other")),
     "own data": (longer("tests/other.csv", "more,music\n"), prepared("other") | trained(["other"])),
+    "own data taken back": (taken_back("own data", "other"), prepared("other")),
     "data below data_dir": (
         longer("own/filed/rows.csv", "more,music\n"),
         prepared("filed") | trained(["filed"]),
@@ -379,16 +397,10 @@ CLASH = (  # edits of which the second undoes the first
     {"memory", "killed driver"},
     {"file of the same rows", "file of other rows"},
     *({"clock set back", other} for other in MADE),
-    # without notes other files in their place are believed, and runs on rows that will be others wait
+    # without notes other files in their place are believed, and what rows were before is not known
     *({"notes", other} for other in ("default", "file of other rows", "file of the same rows")),
-    *(
-        {"notes", other}
-        for other in ("annotator", "annotator's weights", "corpus", "order of classes", "own data")
-    ),
-    *(
-        {"notes", other}
-        for other in ("data below data_dir", "data below data_dir gone", "split", "verbalizer")
-    ),
+    *({"notes", other} for other in ("own data taken back", "split taken back")),
+    *({edit, f"{edit} taken back"} for edit in ("own data", "split")),
 )
 PAIRS = [sorted(pair) for pair in combinations(sorted(EDITS), 2) if {*pair} not in CLASH]
 # Of these a run cannot follow, or what it leaves must not be taken back; the last is code of the copy alone.
@@ -462,20 +474,16 @@ def test_a_checkpoint_is_made_again_where_a_file_of_it_is_damaged_and_read(proje
 
 
 def test_a_damaged_note_does_not_hide_an_edit(project):
-    """Its rows are prepared anew. Runs wait for the next command, which tables ask for if the rows differ."""
-    change, _ = EDITS["split"]
+    change, jobs = EDITS["split"]
     with change(project), longer("results/tiny/made/data/other.json", "}")(project):
-        assert planned(project) == prepared("other")
+        assert planned(project) == jobs
 
 
 @pytest.mark.parametrize("edit", ["split", "vocabulary", "weights", "annotator"])
 def test_without_notes_and_memory_an_edit_is_seen_by_what_was_asked_before(project, edit):
-    """Runs on rows that will be others wait for the next command, as in the test before."""
     change, jobs = EDITS[edit]
     with change(project), gone("results/tiny/made")(project), gone(".snakemake")(project):
-        rows = {"split": "other", "annotator": "judged"}.get(edit)
-        waiting = {job for job in jobs if rows and job.startswith(f"train {rows}/")}
-        assert planned(project) == jobs - waiting
+        assert planned(project) == jobs
 
 
 def test_without_notes_what_was_asked_to_be_replaced_is_not_believed(project):
@@ -484,6 +492,20 @@ def test_without_notes_what_was_asked_to_be_replaced_is_not_believed(project):
     with gone("results/tiny/made")(project), kept(asked_file), gone(".snakemake")(project):
         asked_file.write_text(json.dumps(json.loads(asked_file.read_text()) | {"replaces": 1, "planned": 2}))
         assert planned(project) == prepared("toy")
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_without_notes_runs_wait_for_rows_where_what_was_asked_may_not_have_been_made(project, older):
+    """As where a driver was killed before the job began: the rows may be those of before."""
+    asked_file, table = (
+        project / f"results/tiny/{name}" for name in ("asked/data/other.json", "data/other.parquet")
+    )
+    replaces = {"replaces": table.stat().st_mtime_ns - (not older) * YEAR, "planned": 2}
+    with gone("results/tiny/made")(project), kept(asked_file), gone(".snakemake")(project):
+        told = json.loads(asked_file.read_text()) | replaces
+        told["row"]["split_seed"] = 5
+        asked_file.write_text(json.dumps(told))
+        assert planned(project) == prepared("other") | (set() if older else trained(["other"]))
 
 
 def test_without_notes_and_what_was_asked_all_data_are_prepared_again(project, monkeypatch):
@@ -496,6 +518,7 @@ def test_without_notes_and_what_was_asked_all_data_are_prepared_again(project, m
 
 
 FORGOTTEN = [
+    ["notes", "own data"],
     ["claim", "memory"],
     ["features", "killed driver"],
     ["features", "memory"],

@@ -364,7 +364,7 @@ def test_rows_of_a_note_that_does_not_say_all_are_known_by_their_digests_alone(t
     asked_now = standing.wanted(config, "data", dataset)
     monkeypatch.setattr(standing, "wanted", lambda *_: asked_now)
     write_json(tmp_path / standing.note(config, "data", dataset), {key: asked_now[key] for key in said})
-    assert standing.rows_stand(config, dataset, tmp_path)
+    assert standing.rows_to_be(config, dataset, tmp_path) == {}
 
 
 def test_a_run_stands_on_the_rows_that_its_data_have_now(tmp_path):

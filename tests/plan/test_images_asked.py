@@ -14,6 +14,7 @@ from tailprompt.files import write_json
 from tailprompt.plan import made, standing, unmade
 from tailprompt.plan.digests import digest_of_images
 from tailprompt.plan.note import note, outputs_in
+from tailprompt.plan.rows_asked import of_rows, without_images
 
 ROW = {"language": "image", "loader": "image_folder", "root": "photos"}
 CONFIG = {"scale": "mine", "data_dir": None, "datasets": {"photos": ROW}}
@@ -93,7 +94,25 @@ def test_other_images_in_a_folder_are_decoded_and_prepared_again(photos, edit):
     edit(photos)
     assert not stands()
     now = standing.wanted(CONFIG, "data", "photos")
-    assert now != data and standing.of_rows(now) == standing.of_rows(data)
+    assert now != data and without_images(of_rows(now)) == without_images(of_rows(data))
+
+
+def test_images_that_are_put_back_give_the_rows_of_before(photos):
+    first, report = Path(standing.note(CONFIG, "data", "photos")), Path("results/mine/data/photos.json")
+    for folder, rows in (("photos", "these"), ("others", "those")):
+        if folder == "others":
+            photos.rename("first")
+            write(photos, size=9)
+            digest_of_images.cache_clear()
+        write_json(report, {"rows_sha256": rows})
+        write_json(ASKED, standing.wanted(CONFIG, "data", "photos"))
+        note(report, first.parents[1] / "reports/photos.json")
+        note(ASKED, first)
+        assert standing.rows_to_be(CONFIG, "photos") == {}
+    shutil.rmtree(photos)
+    Path("first").rename(photos)
+    digest_of_images.cache_clear()
+    assert standing.rows_to_be(CONFIG, "photos") == {"rows_sha256": "these"}
 
 
 @pytest.mark.parametrize("edit", SAME.values(), ids=SAME)

@@ -634,5 +634,5 @@ def test_a_run_waits_for_the_rows_of_those_that_it_begins_from_too():
     first = starts.start_of(paper, point)
     assert first.dataset != point.dataset
     for changed in (point.dataset, first.dataset):
-        here = standing.Present(lambda _: None, lambda name, changed=changed: name != changed)
+        here = standing.Present(lambda _: None, lambda name, changed=changed: None if name == changed else {})
         assert standing.waits_for_rows(paper, point, here) == [changed]

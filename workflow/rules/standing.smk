@@ -3,7 +3,7 @@
 RESULTS = Path("results", SCALE)
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
-rows_stand = cache(lambda dataset: standing.rows_stand(config, dataset))
+rows_to_be = cache(lambda dataset: standing.rows_to_be(config, dataset))
 WRITTEN = "incomplete locks log metadata".split()  # folders in .snakemake
 named_here = workflow.modifier.modify_rulename  # who takes these rules as a module may rename them
 TRAIN = named_here("train")
@@ -14,7 +14,7 @@ TRAINED_ON = {*map(named_here, "decode annotate prepare collect vocabulary pack 
 @cache
 def is_here(point):
     """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
-    return present.run_is_here(config, point, standing.Present(weights, rows_stand))
+    return present.run_is_here(config, point, standing.Present(weights, rows_to_be))
 
 
 prepared = cache(partial(unmade.is_prepared, config, Path(".")))
@@ -65,8 +65,8 @@ def run_asked(point):
     resolve()
     settings = SETTINGS.get(point) or check_settings(config, [point])[point]
     wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
-    here, folder = made_here(point), None
-    if rows_stand(point.dataset) and agreement.stands(wanted, point, RESULTS):
+    here, folder, rows = made_here(point), None, rows_to_be(point.dataset)
+    if rows is not None and agreement.stands(wanted, point, RESULTS, rows):
         found = either.run_folder(RESULTS, point, lambda: wanted)
         folder = found if start_stands(point, found) else None
     return ask(point.path, wanted, standing.of_run(here), settled=folder == here), folder
@@ -173,6 +173,8 @@ def inputs_of(kind, of):
 def kind_asked(kind, name):
     """The file that says what is asked of a job that makes data or a backbone, and whether it made that."""
     resolve()
+    if kind == "data":
+        rows_to_be(name)  # which reads the file that is written below
     wanted = (
         standing.to_prepare(config, name, WHOLE) if kind == "data" else standing.wanted(config, kind, name)
     )

@@ -35,21 +35,22 @@ ASKED = ("settings", "extras", "backbone", "weights", "verbalizer", "start")  # 
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
 
 
-def stands(wanted: dict, point: Point, results: Path) -> bool:
+def stands(wanted: dict, point: Point, results: Path, rows: dict[str, str] | None = None) -> bool:
     """Whether a run is complete in `results` and its run.json agrees with what is asked.
 
     A run stands only on the rows that its data set has now, and on the weights of the run that it began from.
+    rows: digests of those that the data set will have, if others.
     """
-    return any(stands_in(folder, wanted) for folder in folders_of(results, point))
+    return any(stands_in(folder, wanted, rows) for folder in folders_of(results, point))
 
 
-def stands_in(folder: Path, wanted: dict) -> bool:
+def stands_in(folder: Path, wanted: dict, rows: dict[str, str] | None = None) -> bool:
     """The same of the run in `folder`, which is made here or brought by a bundle."""
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
     report = data_of(folder).with_suffix(".json")
-    rows = reported(report) or reported(copy_of_report(report))  # of a data set that is gone
+    rows = rows or reported(report) or reported(copy_of_report(report))  # of a data set that is gone
     return trained_on(record, rows) and same_start(record, folder, wanted)
 
 

@@ -183,7 +183,7 @@ def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:
         name
         for name, row in rows.items()
         if ones_own(row)
-        and not (report_file(results, name).is_file() and standing.rows_stand(config, name, root))
+        and not (report_file(results, name).is_file() and standing.rows_to_be(config, name, root) == {})
     ]
     names = [name for name in names if not looked_at({"name": name, **rows[name]}, root)]
     said = "texts and labels are checked when data are prepared, before any training"

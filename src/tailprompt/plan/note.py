@@ -15,9 +15,9 @@ from tailprompt.errors import stage
 from tailprompt.files import read_json, whole, write_json
 from tailprompt.model.folder import RECORD
 from tailprompt.plan.digests import digest_of
+from tailprompt.plan.rows_asked import MADE, remember
 from tailprompt.pretraining.folders import PACKED, TOKENIZER
 
-MADE = "made"  # the digests in the note; a note of before has none, and is believed
 MAKES = {  # kind -> the outputs of its job below `results/<scale>`, with {} for the name, or patterns
     "images": ("images/{}.npy", "images/{}.parquet"),
     "annotated": ("annotated/{}.parquet",),
@@ -45,6 +45,8 @@ def note(asked: Path, note: Path) -> None:
         files = [file for file in outputs_in(results, kind, name) if file.is_file()]
         write_json(note, read_json(asked) | {MADE: {file.name: digest_of(file) for file in files}})
     else:
+        if kind == "reports":
+            remember(note.parents[1] / "data" / note.name, note)  # before both are those of others
         with whole(note) as temporary:
             shutil.copyfile(asked, temporary)
 

@@ -24,13 +24,14 @@ SCORES = "scores.parquet"
 def run_is_here(config: dict, point: Point, here: Present, root: Path = Path(".")) -> bool:
     """Whether a run and all that it builds on are here and what is asked, or came in a bundle without that.
 
-    A run whose data will be prepared anew, with other rows, is not.
+    A run whose data will be prepared anew, with rows that it was not trained on, is not.
     """
     results = root / "results" / config["scale"]
     if not any((folder / "run.json").is_file() for folder in folders_of(results, point)):
         return False
     wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
-    if not (here.rows(point.dataset) and agreement.stands(wanted, point, results)):
+    rows = here.rows(point.dataset)
+    if rows is None or not agreement.stands(wanted, point, results, rows):
         return False
     first = start_of(config, point)
     folder = either.run_folder(results, point, lambda: wanted)

@@ -23,9 +23,9 @@ from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
 from tailprompt.plan.digests import altered_by, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
-from tailprompt.plan.note import MADE, outputs_in
-from tailprompt.plan.places import WHERE
+from tailprompt.plan.note import outputs_in
 from tailprompt.plan.points import Point, parse
+from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, without_images
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
 
@@ -33,7 +33,6 @@ SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 PLANNED = time.time_ns()  # of this process
 UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
-BESIDE = ("named", "code", MADE)  # in a note beside what decides on rows: see `to_prepare`, and what was made
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,17 @@ class Kind:
 class Present(NamedTuple):
     """What is here, read once for all runs.
 
-    weights: a backbone's name -> the digests of its weights. rows: a data set's name -> `rows_stand`.
+    weights: a backbone's name -> the digests of its weights. rows: a data set's name -> `rows_to_be`.
     """
 
     weights: Callable[[str], dict | None]
-    rows: Callable[[str], bool]
+    rows: Callable[[str], dict[str, str] | None]
 
 
 def present(config: dict, root: Path = Path(".")) -> Present:
     """What is here of the backbones and data sets of a scale."""
     weights = cache(lambda backbone: made.weights(config, backbone, root))
-    return Present(weights, cache(lambda dataset: rows_stand(config, dataset, root)))
+    return Present(weights, cache(lambda dataset: rows_to_be(config, dataset, root)))
 
 
 def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")) -> Path:
@@ -75,7 +74,7 @@ def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")
 def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
     """The data sets of a run, and of those that it begins from, whose rows will be prepared anew."""
     runs = [point, *starts_of(config, point)]
-    return [name for name in dict.fromkeys(run.dataset for run in runs) if not here.rows(name)]
+    return [name for name in dict.fromkeys(run.dataset for run in runs) if here.rows(name) is None]
 
 
 def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: dict | None = None) -> bool:
@@ -95,8 +94,7 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
     files = [*files]
     if not all(file.is_file() and intact(file, root) for file in files):
         return False
-    before = note.parents[2] / "asked" / note.parent.name / note.name
-    noted, given = said(note), said(before)
+    noted, given = said(note), said(asking(note))
     if noted is None or given and made.IMAGES in given.keys() - noted.keys():
         told = given if given is not None else {} if note.parent.name == "data" else asked
     else:
@@ -110,6 +108,11 @@ def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path("."))
 def said(file: Path) -> dict | None:
     """What a note, or a file in `asked`, says; None without the file, and little if it is damaged."""
     return {**UNSAID, **(tolerant(file) or {})} if file.is_file() else None
+
+
+def asking(note: Path) -> Path:
+    """The file in `asked` of the job that leaves a note."""
+    return note.parents[2] / "asked" / note.parent.name / note.name
 
 
 def as_far(asked, noted):
@@ -168,37 +171,27 @@ def made_for_runs(
     return [file for file in files if file.is_file()]
 
 
-def rows_stand(config: dict, dataset: str, root: Path = Path(".")) -> bool:
-    """Whether preparing would give a data set the rows that it has; True if no note says all that was asked.
+def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, str] | None:
+    """The digests of the rows that a data set will have; {} for those it has, None for rows not known yet.
 
-    What is only said of the rows, as a title or the threshold of a group, may differ.
+    They are those that it has, too, if nothing says all that was asked.
     """
-    noted = tolerant(root / note(config, "data", dataset)) or {}
-    asked = wanted(config, "data", dataset, root)
-    return not asked.keys() <= noted.keys() or of_rows(without_times(noted)) == of_rows(asked)
+    kept, asked = root / note(config, "data", dataset), wanted(config, "data", dataset, root)
+    told = told_of_rows(kept)
+    if not (told and asked.keys() <= told.keys()):
+        return {}
+    rows, noted = of_rows(asked), of_rows(told)
+    before = None if rows == noted else rows_before(kept, rows)
+    return {} if not before and without_images(rows) == without_images(noted) else before
 
 
-def of_rows(asked: dict) -> dict:
-    """The part of what preparing is asked that decides on the rows: content of files and not their places."""
-    row = {key: value for key, value in asked["row"].items() if key not in (*made.SAID, *WHERE)}
-    files = asked["row"].get("files") or {}
-    options = {key: elsewhere(entry) if isinstance(entry, dict) else {} for key, entry in files.items()}
-    classes = asked["words"] and [line[0] for line in asked["words"]]
-    parts = {name: of_rows(part) for name, part in asked["parts"].items()}
-    first = of_first(asked["first"])
-    asked = {key: value for key, value in asked.items() if key not in BESIDE}
-    return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
-
-
-def elsewhere(entry: dict) -> dict:
-    """What the entry of a file says wherever the file is."""
-    return {key: value for key, value in entry.items() if key not in ("path", "name")}
-
-
-def of_first(asked: dict | None) -> dict | None:
-    """The same of what decoding or annotating is asked; only decoding shows whether other images are."""
-    row = asked and {k: v for k, v in asked["row"].items() if k not in WHERE}
-    return asked and {k: v for k, v in asked.items() if k != made.IMAGES} | {"row": row}
+def told_of_rows(note: Path) -> dict | None:
+    """What preparing was asked: by its note, or else by the file in `asked`, if the outputs are younger."""
+    if (noted := tolerant(note)) is not None:
+        return noted
+    told = tolerant(asking(note)) or {}
+    made = filter(Path.is_file, outputs_in(note.parents[2], "data", note.stem))
+    return told if all(file.stat().st_mtime_ns > told.get("replaces", 0) for file in made) else None
 
 
 def wanted(config: dict, kind: str, name: str, root: Path = Path(".")) -> dict:
