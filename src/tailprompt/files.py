@@ -13,15 +13,17 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tailprompt.errors import BadInput, known, to_do, why
 
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # process ids are unique on one machine only
 ASKED = ("spec", "row", "recipe")  # what of a job's file its stage reads
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in a quota, or for so large a file
@@ -232,6 +234,18 @@ def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def as_read(file: Path, read: Callable[[Path], T] = sha256) -> T:
+    """What `read` returns of a file, found once in this process until the times of the file change."""
+    status = file.stat()
+    return read_at(file, read, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@cache
+def read_at(file: Path, read: Callable[[Path], T], *_times: int) -> T:
+    """The same of a file with these times."""
+    return read(file)
 
 
 def seal(

@@ -10,7 +10,7 @@ import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, sha256, write_json
+from tailprompt.files import read_at, read_json, sha256, write_json
 from tailprompt.plan import agreement, asked, blocks, digests, either, made, standing, starts
 from tailprompt.plan.layers import merge
 from tailprompt.plan.note import note, outputs_in
@@ -390,7 +390,7 @@ def test_a_run_stands_on_the_copy_of_a_report_whose_data_were_removed(tmp_path):
     assert agreement.stands(WANTED, where, tmp_path), "of an older version, which left no copy"
     for rows, there in ("these", True), ("others", False):
         write_json(tmp_path / "made/reports/d.json", {"rows_sha256": rows})
-        agreement.reported_at.cache_clear()
+        read_at.cache_clear()
         assert agreement.stands(WANTED, where, tmp_path) == there
     write_json(tmp_path / "data/d.json", {"rows_sha256": "these"})
     assert agreement.stands(WANTED, where, tmp_path), "what is there goes before the copy"

@@ -1,7 +1,9 @@
 """What jobs read is what they were asked to read, though files change after a plan."""
 
 import json
+import os
 import shutil
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import toy
 from conftest import ROW
 
 from tailprompt.errors import BadInput
-from tailprompt.files import sha256, write_json
+from tailprompt.files import as_read, sha256, write_json
 from tailprompt.model.folder import files_in
 from tailprompt.plan.digests import check_folder, digests_in
 from tailprompt.training import loop, provenance
@@ -177,3 +179,21 @@ def test_code_that_is_edited_while_it_runs_is_recorded_as_it_ran(monkeypatch):
 
 def test_the_files_of_a_backbone_keep_their_places_in_the_folder(folder):
     assert "more/part-1.safetensors" in files_in(folder, "bert")
+
+
+def test_a_file_is_read_once_until_its_times_change_also_where_its_own_time_was_kept(tmp_path):
+    file, seen = tmp_path / "file", []
+    file.write_text("before")
+    os.utime(file, (1, 1))
+
+    def read(file):
+        seen.append(file)
+        return file.read_text()
+
+    assert [as_read(file, read), as_read(file, read)] == ["before"] * 2 and len(seen) == 1
+    other = tmp_path / "other"
+    other.write_text("after")
+    os.utime(other, (1, 1))
+    time.sleep(0.01)  # for a coarse clock
+    other.replace(file)
+    assert as_read(file, read) == "after"

@@ -10,12 +10,11 @@ import hashlib
 import json
 import shlex
 from dataclasses import fields
-from functools import cache
 from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import as_written, check_prepared, keyed, read_json, reading, sha256
+from tailprompt.files import as_read, as_written, check_prepared, keyed, read_json, reading
 from tailprompt.plan.places import (
     BUNDLED,
     brought,
@@ -88,12 +87,11 @@ def digests_of(about) -> dict[str, str]:
 
 def reported(report: Path) -> dict[str, str]:
     """The digests of a data set in its report; {} without one, or if it is damaged."""
-    return reported_at(report, report.stat().st_mtime_ns) if report.is_file() else {}
+    return as_read(report, whole_digests) if report.is_file() else {}
 
 
-@cache
-def reported_at(report: Path, _time: int) -> dict[str, str]:
-    """The same, read once for all runs."""
+def whole_digests(report: Path) -> dict[str, str]:
+    """The digests of a data set in a report that is there."""
     return digests_of(tolerant(report)) if as_written(report) else {}
 
 
@@ -168,7 +166,7 @@ def check_intact(folder: Path, record: dict) -> None:
         digests = {**record.get("files", {}), **({"run.json": kept} if kept else {})}
     for name, digest in digests.items():
         file = folder / name
-        if not file.is_file() or sha256_at(file, file.stat().st_mtime_ns) != digest:
+        if not file.is_file() or as_read(file) != digest:
             raise BadInput(damaged(file, folder))
     if (kept := folder / FINISHED / DIGESTS).is_file():
         found, others = tolerant(kept) or {}, dict(record.get("files", {}))
@@ -183,7 +181,7 @@ def check_intact(folder: Path, record: dict) -> None:
 def check_weights(folder: Path) -> None:
     """Raise BadInput if the weights of a run are not those that its run.json has the digest of."""
     file, digest = folder / "weights.safetensors", read_json(folder / "run.json").get("weights_sha256")
-    if digest and file.is_file() and sha256_at(file, file.stat().st_mtime_ns) != digest:
+    if digest and file.is_file() and as_read(file) != digest:
         raise BadInput(damaged(file, folder))
 
 
@@ -291,11 +289,5 @@ def data_digests(table: Path) -> dict[str, str]:
     told = reported(table.with_name(f"{table.stem}.json"))
     if table.parent.parent.name == BUNDLED:
         return told
-    found = {"sha256": sha256_at(table, table.stat().st_mtime_ns)} if table.is_file() else {}
+    found = {"sha256": as_read(table)} if table.is_file() else {}
     return told if same_data(found, told) else found
-
-
-@cache
-def sha256_at(file: Path, _time: int) -> str:
-    """The digest of a file, computed once for all runs of a table."""
-    return sha256(file)

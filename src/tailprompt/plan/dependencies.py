@@ -11,7 +11,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from tailprompt.files import sha256
+from tailprompt.files import as_read
 from tailprompt.plan.home import found
 
 
@@ -38,14 +38,8 @@ def sources(module: str, root: str = "src", *, without: str | None = None) -> li
 
 def digest(module: str, root: str = "src") -> str:
     """One digest of the content of the files of `sources`, wherever the project lies."""
-    files = tuple(map(Path, sources(module, root)))
-    return digest_at(files, *((each.st_mtime_ns, each.st_ctime_ns) for each in map(Path.stat, files)))
-
-
-@cache
-def digest_at(files: tuple[Path, ...], *_times: tuple[int, int]) -> str:
-    """The same, computed once for all that is prepared by them."""
-    return hashlib.sha256("\n".join(map(sha256, files)).encode()).hexdigest()
+    digests = map(as_read, map(Path, sources(module, root)))
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 @cache

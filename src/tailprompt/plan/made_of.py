@@ -8,10 +8,10 @@ asked, `of` lists paths of `runs`, names of data sets (`data`), and other `files
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
-from tailprompt.files import sealed, sha256
+from tailprompt.files import as_read, sealed, sha256
 from tailprompt.plan.agreement import digest, tolerant
 from tailprompt.plan.either import run_folder
 from tailprompt.plan.places import anywhere, report_file
@@ -41,16 +41,7 @@ def digest_of(
 
 def content(file: Path, read: Callable[[Path], str] = sha256) -> str:
     """The digest of a file by `read`; none without the file."""
-    if not file.is_file():
-        return ""
-    status = file.stat()
-    return content_at(file, read, status.st_mtime_ns, status.st_ctime_ns)
-
-
-@cache
-def content_at(file: Path, read: Callable[[Path], str], *_times: int) -> str:
-    """The same, computed once for all that is made of it."""
-    return read(file)
+    return as_read(file, read) if file.is_file() else ""
 
 
 def said(report: Path) -> str:
