@@ -306,14 +306,14 @@ def test_a_damaged_file_of_a_checkpoint_is_refused_and_made_again_where_its_dige
     checkpoint, tmp_path, name, harm
 ):
     folder, known = checkpoint
-    config = {"scale": "mine", "backbones": {"own": {"recipe": "bert"}, "tiny": {"path": "own"}}}
+    config = {"scale": "mine", "pretraining": {"bert": {}}}
     made = standing.outputs(config, "checkpoint", "bert", tmp_path)
     assert standing.same(made, {}, tmp_path / "note.json", tmp_path)
     digests.check_folder({"recipe": "digest"}, folder)
     harm(folder / name)
     assert standing.same(made, {}, tmp_path / "note.json", tmp_path) == (name not in known)
     wrong = [folder / name] if name in known else []
-    assert standing.altered_checkpoints(config, ["own", "tiny"], tmp_path) == wrong
+    assert standing.altered_checkpoints(config, tmp_path) == wrong
     if wrong:
         says = rf"{name} (not found|is not what pre-training wrote .*); run snakemake .* makes it anew$"
         with pytest.raises(BadInput, match=says):

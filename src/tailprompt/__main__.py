@@ -92,7 +92,7 @@ def options_of(command: str, arguments: list[str], *more: tuple[str, dict]) -> a
     parser = argparse.ArgumentParser(prog=f"tailprompt {command}", description=COMMANDS[command].__doc__)
     parser.add_argument(*config.OPTION, default=[], **config.FILES)
     for name, about in more:
-        parser.add_argument(name, **about)
+        parser.add_argument(*name.split(), **about)
     options = parser.parse_args(arguments)
     if not Path("Snakefile").is_file():
         raise BadInput(
@@ -107,7 +107,7 @@ def configured(
     """The configuration that a command line names by --configfile and --config, and its options."""
     from tailprompt.plan import config
 
-    options = options_of(command, arguments, ("--config", config.VALUES), *more)
+    options = options_of(command, arguments, ("--config -C", config.VALUES), *more)
     return config.load(
         options.configfile, config.values_of(options.config) if options.config else {}
     ), options

@@ -277,6 +277,22 @@ def test_a_figure_waits_for_the_table_that_it_is_drawn_from(tabled):
     assert count(root, config) == 0
 
 
+def test_what_a_search_chose_before_its_table_was_made_is_to_make(tabled, monkeypatch):
+    root, config = tabled
+    of_all = shown.made
+
+    def with_choices(everything, scale):
+        return of_all(everything, scale) + [
+            f"results/{scale}/{'/'.join(key)}.yaml" for key in everything if key[0] == "tables"
+        ]
+
+    monkeypatch.setattr(shown, "made", with_choices)
+    make(root, config)
+    assert count(root, config) == 2
+    os.utime(root / "results/demo/tables/glee/table2.yaml", (1, 1))
+    assert count(root, config) == 1
+
+
 def test_tables_of_what_is_finished_anew_are_to_make_while_snakemake_works(tabled):
     root, config = tabled
     with claim(root / "results/demo"):
@@ -399,7 +415,8 @@ def test_a_damaged_checkpoint_is_named_and_leaves_runs_that_are_done(tmp_path, m
     file = tmp_path / "results/demo/pretraining/grown/config.json"
     monkeypatch.setattr(standing, "altered_checkpoints", lambda *_: [file])
     text, code = status(DEMO, tmp_path, {})
-    assert f"before a run is trained on them:\n  {file}\n" in text and code == DONE
+    assert f"before a run is trained on them:\n  {file}\n" in text and code == OPEN
+    assert status(DEMO | {"train": False}, tmp_path, {})[1] == DONE
 
 
 def test_the_queue_is_read_from_squeue_and_is_empty_without_one(tmp_path, monkeypatch):
@@ -586,6 +603,9 @@ def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp
     with pytest.raises(SystemExit):
         __main__.dispatch([*command, "--config", "train=false", "protocols={glee: {seeds: [1]}}"])
     fewer = capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        __main__.dispatch([*command, "-C", "train=false", "protocols={glee: {seeds: [1]}}"])
+    assert capsys.readouterr().out == fewer
     assert "not here\n" in fewer and "28" not in fewer
     states = iter([("one", OPEN), ("two", FAILED), ("three", DONE)])
     monkeypatch.setattr("tailprompt.plan.status.status", lambda _: next(states))

@@ -151,13 +151,13 @@ def damaged(
     return [file for file in made_for_runs(config, datasets, backbones, root) if not intact(file, root)]
 
 
-def altered_checkpoints(config: dict, backbones: Iterable[str], root: Path = Path(".")) -> list[Path]:
-    """The files of checkpoints of these backbones that are not what pre-training wrote.
+def altered_checkpoints(config: dict, root: Path = Path(".")) -> list[Path]:
+    """The files of checkpoints that are not what pre-training wrote, whether runs are trained on them or not.
 
     A checkpoint costs GPU days, and so it is made anew where a run is trained on it, and not before.
     """
-    recipes = dict.fromkeys(config["backbones"][name].get("recipe") for name in backbones)
-    records = [file for recipe in recipes if recipe for file in outputs(config, "checkpoint", recipe, root)]
+    recipes = config.get("pretraining") or {}
+    records = [file for recipe in recipes for file in outputs(config, "checkpoint", recipe, root)]
     return [wrong for file in records if file.is_file() for wrong in altered_by(file, root)]
 
 

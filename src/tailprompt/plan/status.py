@@ -16,7 +16,7 @@ from pathlib import Path
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
 from tailprompt.plan import agreement, asked, blocks, faults, present, standing, unmade
-from tailprompt.plan.digests import digest_of_images
+from tailprompt.plan.digests import digest_of, digest_of_images
 from tailprompt.plan.forecast import UNTRAINED, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
 from tailprompt.plan.hours import on_cpu
@@ -68,7 +68,7 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     backbones = sorted({point.backbone for point in points})
     damaged = standing.damaged(config, blocks.all_datasets(config), backbones, root) if trains else []
     lines += ["damaged, and made anew by snakemake:", *(f"  {file}" for file in damaged)] if damaged else []
-    checkpoints = standing.altered_checkpoints(config, backbones, root)
+    checkpoints = standing.altered_checkpoints(config, root)
     told = "damaged, of checkpoints, which snakemake makes anew before a run is trained on them:"
     lines += [told, *(f"  {file}" for file in checkpoints)] if checkpoints else []
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
@@ -81,8 +81,8 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
     lines += time_left(config, states, root) if trains else [UNTRAINED]
     if others or trains and found["failed"]:
         return "\n".join(lines), FAILED
-    finished_all = found["done"] == len(points) or not trains
-    return "\n".join(lines), DONE if finished_all and all_made and not damaged else OPEN
+    finished_all = found["done"] == len(points) and not (damaged or checkpoints) or not trains
+    return "\n".join(lines), DONE if finished_all and all_made else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
@@ -96,7 +96,7 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
     except BadInput as error:
         return State("stale", str(error))
     if seconds is not None:
-        wrong = what_is_damaged(folder)
+        wrong = what_is_damaged(folder, root)
         return State("damaged" if wrong else "done", wrong, seconds)
     if job := jobs.get(comment(config["scale"], point)):
         return State("queued", job)
@@ -114,11 +114,11 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
     return State("to do" if config.get("train", True) else "not here")
 
 
-def what_is_damaged(folder: Path) -> str:
+def what_is_damaged(folder: Path, root: Path) -> str:
     """Which file of a finished run is not what it wrote, and what to do; empty where all are."""
     try:
         agreement.check_intact(folder, read_json(folder / "run.json"))
-        agreement.check_weights(folder)
+        agreement.check_weights(folder, partial(digest_of, root=root))
     except BadInput as error:
         return str(error)
     return ""

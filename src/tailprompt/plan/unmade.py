@@ -95,6 +95,7 @@ def made(
                 and all(map(kept, of["data"]))
                 and stands(places, asked(spec, of), results, root, folder_of=folder_of)
                 and not waits(results, places, read)
+                and not is_before_table(places)
             )
         return False
 
@@ -134,6 +135,12 @@ def stands(
         return False
     oldest = min(file.stat().st_mtime for file in files)
     return not any(is_edited(folder_of(Point.at(run)), oldest) for run in asked["of"]["runs"])
+
+
+def is_before_table(files: Iterable[Path]) -> bool:
+    """Whether what a search chose (.yaml) is older than its table, of which another job makes it."""
+    chosen = [file for file in files if file.suffix == ".yaml"]
+    return any(file.stat().st_mtime < file.with_suffix(".csv").stat().st_mtime for file in chosen)
 
 
 def is_edited(folder: Path, time: float) -> bool:
