@@ -593,7 +593,7 @@ def test_nothing_is_deleted_without_a_yes(tmp_path, monkeypatch, capsys):
 
 def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp_path, monkeypatch, capsys):
     (tmp_path / "Snakefile").touch()
-    for name in ("config", "workflow"):
+    for name in ("config", "workflow", "src"):
         (tmp_path / name).symlink_to(os.path.abspath(name))
     monkeypatch.chdir(tmp_path)
     command = ["status", "--configfile", "config/demo.yaml"]
