@@ -136,15 +136,17 @@ def identified(columns: dict[str, pd.Series]) -> dict[str, str]:
     return {ID: found} if found else {}
 
 
-def other_splits(table: pd.DataFrame, columns: dict[str, str]) -> list[str]:
-    """A sentence about each column that seems to tell splits, in other words than ours, and is not used."""
-    found = {}
-    for name in [name for name in table if name not in columns.values()]:
-        words = {*table[name].map(split_word)}
-        if len(words) <= MOST_SPLITS and (split_word(name) in SPLIT_NAMES or words & {"train", "training"}):
-            found[name] = words
+def other_splits(columns: dict[str, pd.Series], read: Collection[str]) -> list[str]:
+    """A sentence about each column that seems to tell splits, in other words than ours, and is not read."""
+    rest = {name: cells.unique() for name, cells in columns.items() if name not in read}
+    words = {name: {*map(split_word, cells)} for name, cells in rest.items() if len(cells) <= MOST_SPLITS}
+    found = {
+        name: each
+        for name, each in words.items()
+        if split_word(name) in SPLIT_NAMES or each & {"train", "training"}
+    }
     return [
-        f"column '{name}' may tell splits, but says {known(words)}, not {known(SPLITS)}, so it is not used"
+        f"column '{name}' may tell splits, but says {known(words)}, not {known(SPLITS)}, so it is not read"
         for name, words in found.items()
     ]
 

@@ -141,7 +141,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"{counted(len(loaded), 'row')}, {counted(len(classes), 'class')}; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
             f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
-            *other_splits(table, columns),
+            *other_splits(have, columns.values()),
             *unread(table, columns),
             *loaded.attrs.get(NOTES, []),
             *not_given(have[of_label]),
