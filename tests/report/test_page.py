@@ -312,10 +312,20 @@ def test_numbers_stay_behind_names_that_are_written_from_right_to_left():
     assert f"\u2068{hebrew}\u2069, with 2 training" in data_words.rare(report, ["f1/rarest"])[0]
 
 
+LOOKED = {"counts": {"train": [9, 2]}, "classes": ["x", "y"], "rows": {"train": 11, "dev": 1, "test": 9}}
+LOOKED |= {"language": "en", "shared": {"train,test": 0}, "conflicts": 0}
+
+
 def test_the_note_of_a_data_set_stands_beside_its_language():
-    report = {"counts": {"train": [9, 2]}, "classes": ["x", "y"], "rows": {"train": 11, "dev": 1, "test": 1}}
-    report |= {"language": "en", "note": "read as English, though 100% of its letters are Hebrew"}
+    report = LOOKED | {"note": "read as English, though 100% of its letters are Hebrew"}
     assert data_words.looked(report).endswith("Read as: en. Note: " + report["note"] + ".")
+
+
+@pytest.mark.parametrize("language, thing", [("en", "a text"), ("image", "an image")])
+def test_test_rows_that_train_has_too_and_contents_with_several_labels_are_said(language, thing):
+    said = data_words.looked(LOOKED | {"language": language, "shared": {"train,test": 3}, "conflicts": 1})
+    assert f"3 test rows have {thing} that train has too" in said
+    assert f"1 {thing.split()[1]} has several labels" in said
 
 
 @pytest.mark.parametrize("short", [{"steps": 4}, {"gained": 3.0}, {"gained": float("inf")}], ids=str)

@@ -17,7 +17,21 @@ def looked(report: dict) -> str:
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
         f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
         + (f" Note: {report['note']}." if report.get("note") else "")
+        + repeated(report)
     )
+
+
+def repeated(report: dict) -> str:
+    """Sentences on test rows that train has too, and on contents with several labels; empty without any."""
+    thing, said = "image" if report["language"] == "image" else "text", ""
+    if number := report["shared"]["train,test"]:
+        rows = counted(number, "test row", "have")
+        said += f" {rows} {'an' if thing == 'image' else 'a'} {thing} that train has too, so scores on new rows may be lower."
+    if number := report["conflicts"]:
+        said += (
+            f" {counted(number, thing, 'have')} several labels: no method can be right on all of their rows."
+        )
+    return said
 
 
 def grouped(report: dict, names: list[str]) -> list[str]:
