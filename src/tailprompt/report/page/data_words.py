@@ -23,14 +23,12 @@ def looked(report: dict) -> str:
 
 def repeated(report: dict) -> str:
     """Sentences on test rows that train has too, and on contents with several labels; empty without any."""
-    thing, said = "image" if report["language"] == "image" else "text", ""
+    one, said = "an image" if report["language"] == "image" else "a text", ""
     if number := report["shared"]["train,test"]:
         rows = counted(number, "test row", "have")
-        said += f" {rows} {'an' if thing == 'image' else 'a'} {thing} that train has too, so scores on new rows may be lower."
+        said += f" {rows} {one} that train has too, so scores on new rows may be lower."
     if number := report["conflicts"]:
-        said += (
-            f" {counted(number, thing, 'have')} several labels: no method can be right on all of their rows."
-        )
+        said += f" {counted(number, one.split()[1], 'have')} several labels: no method can be right on all of their rows."
     return said
 
 
