@@ -38,6 +38,8 @@ def data(root: Path, dataset: str = "made", **changes) -> Path:
         "reported": None,
         "classes": CLASSES,
         "counts": {"train": TRAIN, "dev": TEST, "test": TEST},
+        "shared": {"train,test": 0},
+        "conflicts": 0,
         "rows": {"train": sum(TRAIN), "dev": sum(TEST), "test": sum(TEST)},
         "groups": {"dev": GROUPS, "test": GROUPS},
         "imbalance": 133.3,

@@ -28,7 +28,7 @@ def repeated(report: dict) -> str:
         rows = counted(number, "test row", "have")
         said += f" {rows} {one} that train has too, so scores on new rows may be lower."
     if number := report["conflicts"]:
-        said += f" {counted(number, one.split()[1], 'have')} several labels: no method can be right on all of their rows."
+        said += f" {counted(number, one.split()[1], 'have')} several labels, of which a method can give one."
     return said
 
 
