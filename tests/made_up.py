@@ -40,6 +40,7 @@ def data(root: Path, dataset: str = "made", **changes) -> Path:
         "counts": {"train": TRAIN, "dev": TEST, "test": TEST},
         "shared": {"train,test": 0},
         "conflicts": 0,
+        "row": {},
         "rows": {"train": sum(TRAIN), "dev": sum(TEST), "test": sum(TEST)},
         "groups": {"dev": GROUPS, "test": GROUPS},
         "imbalance": 133.3,

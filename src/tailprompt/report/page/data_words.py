@@ -17,8 +17,14 @@ def looked(report: dict) -> str:
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
         f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
         + (f" Note: {report['note']}." if report.get("note") else "")
+        + (" They are a part of the data; sets in the config says what is taken." if partly(report) else "")
         + repeated(report)
     )
+
+
+def partly(report: dict) -> bool:
+    """Whether the data have more training rows than the round took."""
+    return "train" in report["row"].get("cut", {})
 
 
 def repeated(report: dict) -> str:
