@@ -16,11 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import ttest_ind
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -32,6 +36,7 @@ from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import blocks, config
 from tailprompt.plan.either import run_folder
 from tailprompt.plan.places import report_file
+from tailprompt.plan.points import Point
 
 SCALE = "benchmarks/scores.yaml"
 Splits = dict[str, pd.DataFrame]
@@ -159,38 +164,43 @@ def main(arguments: list[str]) -> None:
         command = [sys.executable, "-m", "snakemake", "--cores", str(CPUS), "--quiet", "all", "--configfile"]
         subprocess.run([*command, *files, "--", "runs"], check=True)
         scale = config.load(files)
-    torch.set_num_threads(CPUS)
-    found = pd.DataFrame(compared(scale, folder))
-    print(f"\n{written(found)}")
+    print(f"\n{written(pd.DataFrame(compared(scale, folder)))}")
 
 
 def compared(scale: dict, folder: str) -> list[dict]:
-    """The scores of each run, ours and of the library beside it."""
-    results, rows = Path("results", scale["scale"]), []
-    for point in blocks.all_points(scale):
-        name, library = LIBRARIES[point.method]
-        table, classes = data.read(results / "data" / f"{point.dataset}.parquet")
-        tail = read_json(report_file(results, point.dataset))["groups"]["test"]["tail"]
-        splits = {split: table[table.split == split] for split in ("train", "dev", "test")}
-        ours = pd.read_parquet(run_folder(results, point) / "predictions.parquet")
-        ours = ours[ours.split == "test"].set_index("id").prediction.loc[splits["test"].id]
-        told = read_json(run_folder(results, point) / "run.json")["settings"]
-        begun = time.perf_counter()
-        try:
-            theirs = library(splits, classes, told, folder, point.seed)
-        except ImportError as error:
-            print(f"{name}: {error}", flush=True)
-            continue
-        print(f"{name}, seed {point.seed}: {time.perf_counter() - begun:.0f} s", flush=True)
-        for system, predicted in (("ours", ours), (name, theirs)):
-            labels = splits["test"].label.to_numpy()
-            scores = {"F1": macro(labels, predicted), "F1, tail": macro(labels, predicted, tail)}
-            rows.append({"method": point.method, "seed": point.seed, "system": system, **scores})
+    """The scores of each run, ours and of the library beside it, one thread each, as many at once as CPUs."""
+    results, points = Path("results", scale["scale"]), list(blocks.all_points(scale))
+    start = get_context("spawn")
+    with ProcessPoolExecutor(CPUS, start, initializer=torch.set_num_threads, initargs=(1,)) as workers:
+        found = workers.map(beside, points, repeat(results), repeat(folder))
+        return [row for rows in found for row in rows]
+
+
+def beside(point: Point, results: Path, folder: str) -> list[dict]:
+    """The scores of a run of ours, and of its library on the same rows; none where that is not installed."""
+    name, library = LIBRARIES[point.method]
+    table, classes = data.read(results / "data" / f"{point.dataset}.parquet")
+    tail = read_json(report_file(results, point.dataset))["groups"]["test"]["tail"]
+    splits = {split: table[table.split == split] for split in ("train", "dev", "test")}
+    ours = pd.read_parquet(run_folder(results, point) / "predictions.parquet")
+    ours = ours[ours.split == "test"].set_index("id").prediction.loc[splits["test"].id]
+    told = read_json(run_folder(results, point) / "run.json")["settings"]
+    begun = time.process_time()
+    try:
+        theirs = library(splits, classes, told, folder, point.seed)
+    except ImportError as error:
+        print(f"{name}: {error}", flush=True)
+        return []
+    print(f"{name}, seed {point.seed}: {time.process_time() - begun:.0f} s of a processor", flush=True)
+    labels, rows = splits["test"].label.to_numpy(), []
+    for system, predicted in (("ours", ours), (name, theirs)):
+        scores = {"F1": macro(labels, predicted), "F1, tail": macro(labels, predicted, tail)}
+        rows.append({"method": point.method, "seed": point.seed, "system": system, **scores})
     return rows
 
 
 def written(found: pd.DataFrame) -> str:
-    """The table: mean and SD over seeds, and ours less the library's with its standard error."""
+    """The table: mean and SD over seeds, and ours less the library's with its 95 % interval."""
     lines = ["| method | library | F1: ours | theirs | difference | F1, tail: ours | theirs | difference |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|--:|"]
     for method, part in found.groupby("method", sort=False):
@@ -199,7 +209,15 @@ def written(found: pd.DataFrame) -> str:
         for score in ("F1", "F1, tail"):
             ours, theirs = (part[part.system == system][score].to_numpy() for system in ("ours", name))
             cells += [f"{each.mean():.1f} ± {each.std(ddof=1):.1f}" for each in (ours, theirs)]
-            error = np.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / len(ours))
-            cells.append(f"{ours.mean() - theirs.mean():+.1f} ± {error:.1f}")
+            cells.append(difference(ours, theirs))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """Ours less theirs, with Welch's interval; without one where seeds change nothing."""
+    between = f"{ours.mean() - theirs.mean():+.1f}"
+    if not (ours.std() or theirs.std()):
+        return between
+    low, high = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    return f"{between} ({low:+.1f} to {high:+.1f})"

@@ -1,5 +1,6 @@
 """The comparison of speeds runs to its end, and our losses are those of the systems beside it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -64,14 +65,23 @@ def test_a_folder_without_a_model_is_one_sentence(tmp_path, monkeypatch, capsys)
     assert "is no folder of a model: it has no config.json" in capsys.readouterr().err
 
 
-def test_scores_are_told_with_their_difference_and_its_standard_error(monkeypatch):
+def test_scores_are_told_with_their_difference_and_its_interval(monkeypatch):
     monkeypatch.syspath_prepend(".")
     from benchmarks.scores import written
 
     rows = [
         {"method": "lora", "seed": seed, "system": system, "F1": f1, "F1, tail": f1}
-        for system, found in (("ours", (50.0, 52.0)), ("peft, Trainer", (49.0, 49.0)))
+        for system, found in (("ours", (50.0, 52.0)), ("peft, Trainer", (48.0, 50.0)))
         for seed, f1 in enumerate(found)
     ]
-    cells = "51.0 ± 1.4 | 49.0 ± 0.0 | +2.0 ± 1.0"
+    cells = (
+        "51.0 ± 1.4 | 49.0 ± 1.4 | +2.0 (-4.1 to +8.1)"  # t of 2 degrees of freedom, 4.303, times 2 ** 0.5
+    )
     assert written(pd.DataFrame(rows)).splitlines()[-1] == f"| lora | peft, Trainer | {cells} | {cells} |"
+
+
+def test_a_difference_without_seeds_in_it_has_no_interval(monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    from benchmarks.scores import difference
+
+    assert difference(np.array([59.0, 59.0]), np.array([58.5, 58.5])) == "+0.5"

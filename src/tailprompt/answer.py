@@ -64,7 +64,10 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
             pictures.svg(pictures.confusion(worst, report["classes"])) if worst else "",
             words.classes(worst, report["classes"]) if worst else None,
         ),
-        Section("What more would give", *further(results, curve, rows, score, others, small=small)),
+        Section(
+            "What more would give",
+            *further(results, curve, rows, score, others, small=small, part=data_words.partly(report)),
+        ),
         Section(
             "To predict new rows",
             [],
@@ -94,15 +97,18 @@ def block_of(scale: dict, name: str) -> dict | None:
 
 
 def further(
-    results: Path, curve: dict | None, rows: list, score: str, others: list[str], *, small: bool
+    results: Path, curve: dict | None, rows: list, score: str, others: list[str], *, small: bool, part: bool
 ) -> tuple[list[str], str]:
-    """The sentences on more data and other backbones, and the learning curve. small: the test set."""
+    """The sentences on more data and other backbones, and the learning curve.
+
+    small: whether the test set is. part: whether the round took a part of the rows.
+    """
     if curve is None:
         return ["Nothing is known of more data: no table `curve` is made, or none of its runs.", *others], ""
     there = {method["name"] for method in curve["methods"]}
     row = next((row for row in rows if row.method in there), rows[0])  # the leader, if it is there
     data = evidence.more(results, curve, row.method, score)
-    said = words.growth(data, row, leads=row is rows[0], small=small)
+    said = words.growth(data, row, leads=row is rows[0], small=small, part=part)
     return [said, *others], pictures.svg(pictures.learning(data, rows, score))
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from tailprompt import answer
 from tailprompt.data.looked import look
 from tailprompt.machine.cpus import CPUS
-from tailprompt.plan import first_hours, first_open, first_round
+from tailprompt.plan import first_hours, first_open, first_round, first_rows
 from tailprompt.plan.config import load
 from tailprompt.plan.status import FAILED, status
 from tailprompt.report.page.write import on_screen
@@ -53,7 +53,7 @@ def only_looked(looked, files: list[str], *, asked: dict[str, str], anew: bool) 
     with TemporaryDirectory() as folder:
         first_round.settle(looked, Path(folder, file.name), anew=True)
         scale = load([*files[:-1], str(Path(folder, file.name))])
-    return [f"config: {file} would be written", *first_hours.told(scale), hint]
+    return [*first_rows.taken(looked), f"config: {file} would be written", *first_hours.told(scale), hint]
 
 
 def ran(scale: dict, files: list[str]) -> int:

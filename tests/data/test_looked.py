@@ -229,9 +229,100 @@ def test_a_file_without_a_header_is_refused(tmp_path, name):
 def test_a_column_of_lists_is_no_label_and_no_other_is_taken_in_its_place(tmp_path, given):
     rows = pd.DataFrame({"text": ENGLISH, "labels": [["a", "b"]] * 20, "lang": ["en", "de"] * 10})
     rows.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
-    with pytest.raises(BadInput, match="'labels' holds several labels in a row.*multi-label"):
+    with pytest.raises(BadInput, match="20 rows hold several labels in the column 'labels' .*multi-label"):
         look(tmp_path / "a.jsonl", **given)
     assert look(tmp_path / "a.jsonl", label="lang").columns["label"] == "lang"
+
+
+@pytest.mark.parametrize(
+    "key, cells, kind",
+    [
+        ("label", [b"a", b"b"] * 10, "bytes"),
+        ("label", [*pd.to_datetime(["2024-01-02", "2024-01-03"] * 10)], "Timestamp"),
+        ("text", [text.encode() for text in ENGLISH], "bytes"),
+        ("text", [{"body": text} for text in ENGLISH], "dict"),
+    ],
+    ids=["bytes", "dates", "texts of bytes", "nested texts"],
+)
+def test_cells_that_are_no_text_are_named_and_no_other_column_is_taken_in_their_place(
+    tmp_path, key, cells, kind
+):
+    columns = {"text": ENGLISH, "label": LABELS, "user": [f"the user {n % 4}" for n in range(20)], key: cells}
+    with pytest.raises(BadInput, match=f"a.parquet: 20 rows hold {kind} in the column '{key}' .a.parquet:1"):
+        look(written(tmp_path / "a.parquet", **columns))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_tags_of_words_are_sent_to_their_own_configuration(tmp_path, name):
+    tags = ["B-PER", "I-PER", "O", "O"] * 5
+    with pytest.raises(BadInput, match="the column 'tag' has tags of words .B-PER, I-PER.*mine-tags.yaml"):
+        look(written(tmp_path / name, word=ENGLISH, tag=tags))
+
+
+@pytest.mark.parametrize("values", [(0, 1), (True, False)])
+def test_a_column_for_each_class_is_refused_unless_one_is_named(tmp_path, values):
+    cells = {"toxic": [*values] * 10, "threat": [values[0], *values] * 6 + [*values]}
+    file = written(tmp_path / "a.csv", text=ENGLISH, **cells)
+    with pytest.raises(BadInput, match="'toxic', 'threat' say yes or no for a class each.*--label"):
+        look(file)
+    assert look(file, label="threat").columns["label"] == "threat"
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [("split", [0, 1]), ("is_test", [True, False]), ("fold", [1, 2, 3, 4]), ("part", ["train", "eval"])],
+)
+def test_a_column_that_seems_to_tell_splits_in_other_words_is_said(tmp_path, name, values):
+    cells = values * (20 // len(values))
+    said = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, **{name: cells})).said
+    assert any(line.startswith(f"column '{name}' may tell splits, but says ") for line in said)
+
+
+def test_labels_that_may_mean_that_there_is_none_are_said(tmp_path):
+    said = look(written(tmp_path / "a.csv", text=ENGLISH, label=["n/a", "a", "b", "?"] * 5)).said
+    assert any(line.endswith("there is no label: 'n/a' (5), '?' (5)") for line in said)
+    pictures(tmp_path / "photos", cat=3, unlabeled=4)
+    assert any(line.endswith("no label: 'unlabeled' (4)") for line in look(tmp_path / "photos").said)
+
+
+def test_texts_in_several_splits_or_with_several_labels_are_said(tmp_path):
+    texts, splits = [f"text {n % 10}" for n in range(20)], ["train"] * 8 + ["dev"] * 2 + ["test"] * 10
+    labels = [["a", "b"][n % 2] for n in range(19)] + ["a"]
+    said = look(written(tmp_path / "a.csv", text=texts, label=labels, split=splits)).said
+    assert {"8 test rows have a text that train has too", "1 text has several labels"} <= {*said}
+
+
+def test_garbled_texts_are_said(tmp_path):
+    texts = ["la carte \u00c3\u00a9t\u00c3\u00a9", "été"] * 10
+    said = look(written(tmp_path / "a.csv", text=texts, label=LABELS)).said
+    assert "10 texts seem garbled by a wrong encoding: '\u00c3\u00a9t\u00c3\u00a9' for 'été'" in said
+
+
+def test_how_a_file_and_its_labels_were_read_is_said(tmp_path):
+    rows = [f"{text}{n};{n % 2}{'.0' * (n == 1)}" for n, text in enumerate(ENGLISH)]
+    (tmp_path / "a.csv").write_text("\n".join(["text;label", *rows]))
+    said = " ".join(look(tmp_path / "a.csv").said)
+    assert "fields are taken to be separated by ';'" in said and "1 label '1.0' taken for '1'" in said
+
+
+@pytest.mark.parametrize(
+    "numbers, says",
+    [
+        ({"Cat": 2, "cat": 2}, "differs from another in blanks or case only"),
+        ({"01": 2, "1": 2}, "how a number is written only"),
+        ({"train__cat": 3, "train__dog": 3, "test__cat": 1, "test__emu": 1}, "no training image: emu"),
+    ],
+    ids=["case", "zeros", "no training image"],
+)
+def test_classes_that_decode_refuses_are_refused_before(tmp_path, numbers, says):
+    pictures(tmp_path, **numbers)
+    with pytest.raises(BadInput, match=says):
+        look(tmp_path)
+
+
+def test_folders_within_classes_are_said_to_be_taken_together(tmp_path):
+    pictures(tmp_path, animal__cat=2, animal__dog=2, plant__elm=2, stone=2)
+    assert "folders below a class are taken together: animal (cat, dog)" in look(tmp_path).said
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "ticket_id", "Ticket ID", "orderId", "uuid", "编号"])

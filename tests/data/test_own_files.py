@@ -108,6 +108,7 @@ def test_numbers_with_and_without_leading_zeros_are_refused(tmp_path):
 
 def test_labels_that_only_share_letters_are_not_alike():
     kinds = ["a", "b", "0", "1", "10", "1.5", "A-b", "ab", "привет", "登录", "❤", "💔", "x1", "x10"]
+    kinds += ["10%", "-1", "1-1", "C", "C++", "C#", "a_", "1,2,3", "é", "1e400", "0.1"]
     assert not labels.respelled(pd.Series(kinds))
 
 
@@ -177,6 +178,14 @@ ALIKE = {
     "greek": ["TAB", "ΤΑΒ"],
     "persian": ["شاکی", "شاكي"],
     "tatweel": ["بـب", "بب"],
+    "digits": ["12", "١٢", "१२", "１２"],
+    "powers": ["1", "1e0", "1E+00", "10e-1", "+1.0"],
+    "thousands": ["1000", "1,000", "1 000", "1'000", "1e3"],
+    "decimal commas": ["1.5", "1,5", "1.50"],
+    "percents": ["10%", "10 %", "10.0%", "１０％"],
+    "words": ["card lost", "card_lost", "card-lost", "Card - Lost"],
+    "HTML": ["R&D", "R&amp;D", "R&#38;D"],
+    "garbled": ["payé", "pay\u00c3\u00a9", "Payé"],
 }
 
 

@@ -86,7 +86,10 @@ def test_a_large_file_is_cut_to_a_first_round(tmp_path, language):
     splits = {"train": [69_990, 10], "dev": [9_999, 1], "test": [19_998, 2]}
     looked = Looked(Path("data/x"), language, columns, 100_000, 9, 2, SAMPLE, (), splits)
     file = tmp_path / "c.yaml"
-    first_round.settle(looked, file, anew=False)
+    said = first_round.settle(looked, file, anew=False)
+    assert (
+        "takes 1,500 of the 70,000 train rows, 300 of the 10,000 dev rows, 1,000 of the 20,000 test" in said
+    )
     whole = load([file])
     assert whole["sets"]["mine"] == ["my-x@train=1500,dev=300,test=1000"]
     assert whole["sets"]["curve"] == ["my-x@train=750,dev=300,test=1000", *whole["sets"]["mine"]]

@@ -154,6 +154,7 @@ def test_more_data_is_judged_on_the_same_test_rows(tmp_path):
     assert data.effect.value == pytest.approx(np.diff(of_prompt.value).item(), abs=1e-4)
     rows, *_ = evidence.standing(tmp_path, spec())
     assert "More labelled rows are likely to help" in words.growth(data, rows[0], leads=True)
+    assert "The rest of the training rows is likely to" in words.growth(data, rows[0], leads=True, part=True)
 
 
 def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
@@ -312,18 +313,32 @@ def test_numbers_stay_behind_names_that_are_written_from_right_to_left():
     assert f"\u2068{hebrew}\u2069, with 2 training" in data_words.rare(report, ["f1/rarest"])[0]
 
 
+LOOKED = {"counts": {"train": [9, 2]}, "classes": ["x", "y"], "rows": {"train": 11, "dev": 1, "test": 9}}
+LOOKED |= {"language": "en", "shared": {"train,test": 0}, "conflicts": 0, "row": {}}
+
+
 def test_the_note_of_a_data_set_stands_beside_its_language():
-    report = {"counts": {"train": [9, 2]}, "classes": ["x", "y"], "rows": {"train": 11, "dev": 1, "test": 1}}
-    report |= {"language": "en", "note": "read as English, though 100% of its letters are Hebrew"}
+    report = LOOKED | {"note": "read as English, though 100% of its letters are Hebrew"}
     assert data_words.looked(report).endswith("Read as: en. Note: " + report["note"] + ".")
+
+
+def test_a_round_on_part_of_the_data_says_so():
+    assert "part of the data" not in data_words.looked(LOOKED)
+    assert "They are a part of the data" in data_words.looked(LOOKED | {"row": {"cut": {"train": 11}}})
+
+
+@pytest.mark.parametrize("language, thing", [("en", "a text"), ("image", "an image")])
+def test_test_rows_that_train_has_too_and_contents_with_several_labels_are_said(language, thing):
+    said = data_words.looked(LOOKED | {"language": language, "shared": {"train,test": 3}, "conflicts": 1})
+    assert f"3 test rows have {thing} that train has too" in said
+    assert f"1 {thing.split()[1]} has several labels" in said
 
 
 @pytest.mark.parametrize("short", [{"steps": 4}, {"gained": 3.0}, {"gained": float("inf")}], ids=str)
 def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(short):
     rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
-    assert "wins" not in words.headline(rows, "f1/all", made_up_report()).replace(
-        "no method wins clearly", ""
-    )
+    said = words.headline(rows, "f1/all", made_up_report())
+    assert "wins" not in said and "leads, but against b, hardly trained, that is no verdict:" in said
     assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in words.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tailprompt.data.columns import ID, LETTERS, PAIR
+from tailprompt.data.columns import ID, LETTERS, PAIR, SPLITS, split_word
 from tailprompt.data.contents import kind_of
 from tailprompt.data.readers import SEPARATORS
 from tailprompt.errors import BadInput, counted, few, known
@@ -42,6 +42,9 @@ LABELS = (
     "answer",
     "gold",
     "sentiment",
+    "rating",
+    "stars",
+    "emotion",
     "标签",
     "类别",
     "分类",
@@ -52,6 +55,10 @@ IDS = re.compile(r"(?:.*[_ .-])?(?:id|ID|Id|uid|uuid|UUID|guid|GUID)|[a-z]+I[dD]
 OPTION = re.compile(
     r"(?:opt(?:ion)?|choice|answer)s?[ _-]?(?:[a-p]|\d{1,2})|[a-p]"
 )  # of a question, a column each
+YES_NO = {"0", "1"}, {"true", "false"}
+TAG = re.compile(r"[BIESLU]-\S+")  # of a word in an entity
+SPLIT_NAMES = {"split", "splits", "fold", "subset", "partition", "is_train", "is_test", "is_valid", "is_dev"}
+MOST_SPLITS = 12  # values of a column that tells splits
 WORDY = 6  # words, which no name of a column has
 
 
@@ -67,6 +74,11 @@ def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) 
         )
     least = min(cells.nunique() for cells in fit.values())
     alike = [name for name, cells in fit.items() if cells.nunique() == least]
+    if len(alike) > 1 and all({*fit[name].str.lower()} in YES_NO for name in alike):
+        raise BadInput(
+            f"{path}: the columns {quoted(alike)} say yes or no for a class each; make one column of them, "
+            "with the class of each row, or name one of them with --label"
+        )
     others = f", as {quoted(alike[1:])} have" if len(alike) > 1 else ""
     return alike[0], f"it has the fewest different values{others}"
 
@@ -124,6 +136,21 @@ def identified(columns: dict[str, pd.Series]) -> dict[str, str]:
     return {ID: found} if found else {}
 
 
+def other_splits(columns: dict[str, pd.Series], read: Collection[str]) -> list[str]:
+    """A sentence about each column that seems to tell splits, in other words than ours, and is not read."""
+    rest = {name: cells.unique() for name, cells in columns.items() if name not in read}
+    words = {name: {*map(split_word, cells)} for name, cells in rest.items() if len(cells) <= MOST_SPLITS}
+    found = {
+        name: each
+        for name, each in words.items()
+        if split_word(name) in SPLIT_NAMES or each & {"train", "training"}
+    }
+    return [
+        f"column '{name}' may tell splits, but says {known(words)}, not {known(SPLITS)}, so it is not read"
+        for name, words in found.items()
+    ]
+
+
 def unread(table: pd.DataFrame, columns: dict[str, str]) -> list[str]:
     """A sentence on the columns that nothing reads; none where all are read."""
     rest = [str(name) for name in table if name not in columns.values()]
@@ -137,6 +164,16 @@ def paired(columns: dict[str, pd.Series], text: str) -> dict[str, str]:
         if {*pair} <= {*ours} and text in (ours[pair[0]], ours[pair[1]]):
             return {"text": ours[pair[0]], PAIR: ours[pair[1]]}
     return {}
+
+
+def check_tags(path: Path, label: str, labels: pd.Series) -> None:
+    """Raise BadInput where labels are tags of words: entities have a configuration of their own."""
+    tags = {*labels} - {"O"}
+    if tags and all(map(TAG.fullmatch, tags)):
+        raise BadInput(
+            f"{path}: the column '{label}' has tags of words ({few(sorted(tags), shown=3)}); try takes a "
+            "text a row: config/mine-tags.yaml is for tags"
+        )
 
 
 def check_form(path: Path) -> None:

@@ -2,8 +2,9 @@
 
 One value in two forms is one class: `1` and `1.0`, as Parquet and JSON have them, and a letter with an
 accent as one character or two (Unicode's NFC). That is merged and told. Labels that differ in blanks, case,
-invisible characters, width, a look-alike of another alphabet or leading zeros may be a slip or may be meant:
-they are refused, unless a verbalizer names both. A cell that holds several labels is refused too.
+invisible characters, width, a look-alike of another alphabet, the marks between words, how a number is
+written or how a program garbled them may be a slip or may be meant: they are refused, unless a verbalizer
+names both. A cell that holds several labels is refused too.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
+from html import unescape
 from unicodedata import category, normalize
 
 import pandas as pd
 
-from tailprompt.errors import counted
+from tailprompt.errors import counted, few
 
 # shown as nothing, though they are letters, marks or symbols: fillers, joiners and the Braille blank
 UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
@@ -25,12 +28,17 @@ UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0
 ALIKE = str.maketrans("авекмнорстухіјѕһαβεζηικμνορτυχکیى", "abekmhopctyxijshabezhikmvoptyxكيي")
 MARKS = {ord(mark): "'" for mark in "’‘´`′ʼ"} | {ord(mark): "-" for mark in "‐‑‒–—―−"} | {0x640: None}
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,300}))\.0+", re.ASCII)  # a whole number with decimals
-NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d*))?", re.ASCII)
+NUMBER = re.compile(r"([+-]?\d+)(?:[.,](\d*))?(?:e([+-]?\d{1,3}))?(?: ?(%))?", re.ASCII)
+GROUPED = re.compile(r"[+-]?\d{1,3}(?:[ ,']\d{3})+(?:\.\d*)?", re.ASCII)  # by thousands
+DIGIT = re.compile(r"\d")  # of any script
+JOINT = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")  # what is between the words of a name
 CALL = re.compile(r"\w+\((.*)\)", re.DOTALL)  # as Python shows an array or a frozenset
 NUMBERS = re.compile(r"\[[\d.\s]+\]", re.ASCII)  # as NumPy shows an array
 SEVERAL = re.compile(r"[,;|\n]|\s(?=__label__)")
 BETWEEN = re.compile(r"[,;|\n/+&]|\s(?=__label__)")
 LISTS = list, tuple, dict
+NOT_GIVEN = {*"? - -- . .. n/a n.a. na nan none null nil nul missing undefined unlabeled unlabelled".split()}
+NOT_GIVEN |= {"#n/a", "<na>", "not available", "no label", "to do", "todo", "tbd", "无", "空", "未知"}
 
 
 def invisible(text: str) -> bool:
@@ -57,12 +65,30 @@ def same(label: str) -> str:
 def seen(label: str) -> str:
     """What a reader sees of a label: the same for labels that look alike, and for one number."""
     # marks before NFKC, which makes a blank and an accent of an accent alone
-    wide = normalize("NFKC", label.translate(MARKS))
+    wide = normalize("NFKC", repaired(unescape(label)).translate(MARKS))
     plain = plainly("".join(each for each in wide if not unseen(each) or each.isspace())).translate(ALIKE)
-    if number := NUMBER.fullmatch(plain):
-        sign, whole, decimals = number.groups(default="")
-        return f"{sign.strip('+')}{whole.lstrip('0') or '0'}.{decimals.rstrip('0')}"
-    return normalize("NFKC", plain)
+    plain = DIGIT.sub(lambda digit: str(int(digit[0])), plain)
+    number = re.sub("[ ,']", "", plain) if GROUPED.fullmatch(plain) else plain
+    if found := NUMBER.fullmatch(number):
+        whole, decimals, power, percent = found.groups(default="")
+        whole, _, decimals = f"{Decimal(f'{whole}.{decimals}e{power or 0}'):f}".partition(".")
+        return f"{whole}.{decimals.rstrip('0')}{percent}"
+    return normalize("NFKC", JOINT.sub(" ", plain))
+
+
+def repaired(text: str) -> str:
+    """A text as it was meant where its UTF-8 was read as Windows's encoding; any other as it is."""
+    try:
+        return text.encode("cp1252").decode()
+    except UnicodeError:
+        return text
+
+
+def not_given(labels: pd.Series) -> list[str]:
+    """A sentence about labels that may say that there is none."""
+    counts = labels.value_counts()
+    found = [f"'{label}' ({number:,})" for label, number in counts.items() if plainly(label) in NOT_GIVEN]
+    return [f"taken for classes, though they may mean that there is no label: {few(found)}"] if found else []
 
 
 def merged(labels: pd.Series, classes: Iterable[str] = ()) -> tuple[pd.Series, list[str]]:
@@ -97,7 +123,11 @@ def respelled(labels: pd.Series) -> dict[str, str]:
 def difference(alike: dict[str, str]) -> str:
     """In what labels differ from the ones they look like."""
     blanks = all(plainly(label) == plainly(other) for label, other in alike.items())
-    return "blanks or case only" if blanks else "characters that look alike, or zeros, only"
+    return (
+        "blanks or case only"
+        if blanks
+        else "characters that look alike, marks between words or how a number is written only"
+    )
 
 
 def pairs(alike: dict[str, str]) -> list[str]:

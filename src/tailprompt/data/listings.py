@@ -18,7 +18,7 @@ import pandas as pd
 
 from tailprompt.data.columns import SPLITS
 from tailprompt.data.contents import PLACE, decoded, lines_in
-from tailprompt.data.folders import check_same, check_splits, folders, images, skipped
+from tailprompt.data.folders import check_same, check_splits, folders, images, own_images, skipped
 from tailprompt.data.labels import merged
 from tailprompt.data.pictures import ENDINGS
 from tailprompt.errors import BadInput, counted, few, known
@@ -185,7 +185,21 @@ def image_folder(paths: dict[str, Path], row: dict, root: Path | None) -> Listin
         parts = [folder_rows(half, root).assign(split=SPLITS[name.lower()]) for name, half in halves.items()]
         listed = checked(pd.concat(parts, ignore_index=True), halves.values())
     listed["label"], told = merged(listed["label"])
+    told += [
+        line for parent in ([root] if classes or not halves else halves.values()) for line in together(parent)
+    ]
     return Listing(listed, skipped=skipped(root, listed[CONTENT]), told=told)
+
+
+def together(parent: Path) -> list[str]:
+    """A sentence about classes whose images are all in several folders, which may be the classes."""
+    inside = {each.name: [below.name for below in folders(each) if images(below)] for each in folders(parent)}
+    held = [
+        f"{name} ({few(names, shown=3)})"
+        for name, names in inside.items()
+        if len(names) > 1 and not own_images(parent / name)
+    ]
+    return [f"folders below a class are taken together: {few(held, shown=3)}"] if held else []
 
 
 def checked(table: pd.DataFrame, parents: Iterable[Path]) -> pd.DataFrame:

@@ -17,33 +17,40 @@ import pandas as pd
 from tailprompt.data.columns import (
     ENCODING,
     ID,
-    ONE,
+    LABEL,
     PAIR,
     PLAIN,
     SPLIT,
     SPLITS,
+    TEXT,
     as_text,
     split_word,
+    strings,
     tells_split,
 )
-from tailprompt.data.contents import PLACE
+from tailprompt.data.contents import NOTES, PLACE
 from tailprompt.data.folders import others
 from tailprompt.data.guesses import (
     LABELS,
+    TEXTS,
     check_form,
     check_header,
     check_labels,
     check_options,
+    check_tags,
     first,
     identified,
     labelled,
+    other_splits,
     paired,
     texted,
     unread,
 )
+from tailprompt.data.labels import not_given, repaired
 from tailprompt.data.listings import image_folder
+from tailprompt.data.preflight import faults
 from tailprompt.data.readers import rows
-from tailprompt.data.report import per_class
+from tailprompt.data.report import conflicts, content, per_class, shared
 from tailprompt.data.splits import parted
 from tailprompt.data.table import SHARES, load
 from tailprompt.errors import BadInput, counted, known, named
@@ -92,10 +99,12 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     if not path.is_file():
         raise BadInput(f"{path} is neither a file nor a folder")
     check_form(path)
-    table = rows(path, "utf-8-sig", hint=ENCODING).drop(columns=PLACE)
+    placed = rows(path, "utf-8-sig", hint=ENCODING)
+    table = placed.drop(columns=PLACE)
     have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
-    if (named_so := label or first(LABELS, [*table])) in {*table} - {*have}:
-        raise BadInput(f"{path}: the column '{named_so}' holds several labels in a row: {ONE}")
+    for key, name in ((LABEL, label or first(LABELS, [*table])), (TEXT, text or first(TEXTS, [*table]))):
+        if name in {*table} - {*have}:  # no other is taken in its place
+            strings(placed, {key: name}, path)
     if text and text == label:
         raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
@@ -109,6 +118,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
     check_header(path, of_text, of_label, have)
+    check_tags(path, of_label, have[of_label])
     columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
     columns |= identified({name: cells for name, cells in left.items() if name not in columns.values()})
     language, why, doubt = guessed(have[of_text])
@@ -131,12 +141,36 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"{counted(len(loaded), 'row')}, {counted(len(classes), 'class')}; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
             f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
+            *other_splits(have, columns.values()),
             *unread(table, columns),
+            *loaded.attrs.get(NOTES, []),
+            *not_given(have[of_label]),
+            *repeats(loaded),
+            *garbled(have[of_text]),
         ),
         {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
         tuple(classes),
         doubt,
     )
+
+
+def repeats(loaded: pd.DataFrame) -> list[str]:
+    """Sentences about texts that are in several splits, or have several labels."""
+    whole = content(loaded)
+    train, test = (whole[loaded["split"] == split] for split in ("train", "test"))
+    twice, several = shared(train, test), conflicts(loaded, whole)
+    said = [f"{counted(twice, 'test row', 'have')} a text that train has too"] if twice else []
+    return said + ([f"{counted(several, 'text', 'have')} several labels"] if several else [])
+
+
+def garbled(texts: pd.Series) -> list[str]:
+    """A sentence about texts whose UTF-8 a program read as another encoding before it wrote the file."""
+    found = [text for text in texts if repaired(text) != text]
+    if not found:
+        return []
+    word = next((word for word in found[0].split(" ") if repaired(word) != word), found[0])
+    number = counted(len(found), "text", "seem")
+    return [f"{number} garbled by a wrong encoding: '{word}' for '{repaired(word)}'"]
 
 
 def plain(cell) -> bool:
@@ -181,6 +215,8 @@ def folder(path: Path) -> Looked:
     """A folder of images as stage decode reads it: a folder a class, perhaps in train, val and test."""
     listing = image_folder({}, {"name": path.name}, path)
     counts, splits = listing.table["label"].value_counts(), listing.table.get(SPLIT)
+    if wrong := faults(listing, {}):
+        raise BadInput(f"{path}: {'; '.join(wrong)}")
     if len(counts) < 2:
         raise BadInput(
             f"{path}: an image folder has a folder of images for each class; {len(counts)} is there"
@@ -191,6 +227,7 @@ def folder(path: Path) -> Looked:
         f"the smallest {counts.min():,}",
         "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
         *listing.told,
+        *not_given(listing.table["label"]),
         *filter(None, [others(listing.skipped)]),
     ]
     alone = int((counts == 1).sum())

@@ -28,7 +28,7 @@ from tailprompt.plan.first_budget import (
     unknown,
     unspoken,
 )
-from tailprompt.plan.first_rows import cut_of, row_of, sets_of
+from tailprompt.plan.first_rows import cut_of, row_of, sets_of, taken
 from tailprompt.plan.hours import parameters, patches
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.schemas import read
@@ -279,4 +279,5 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
         own = own_settings(looked, config.load([temporary]), Cost.of(looked, shared))
         temporary.write_text(written(looked, str(file), shared, own), "utf-8")
     done = "written anew" if there else "written"
-    return f"config: {file} {done}; to change the round, edit it and run the same command again"
+    said = f"config: {file} {done}; to change the round, edit it and run the same command again"
+    return "\n".join([*taken(looked), said])

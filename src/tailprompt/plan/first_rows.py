@@ -15,6 +15,13 @@ def cut_of(looked: Looked) -> dict[str, int]:
     return {split: most[split] for split in MOST if sum(looked.splits[split]) > most[split]}
 
 
+def taken(looked: Looked) -> list[str]:
+    """A sentence on what a first round takes of the rows; none where it takes all."""
+    cut = cut_of(looked)
+    parts = [f"{n:,} of the {sum(looked.splits[split]):,} {split} rows" for split, n in cut.items()]
+    return [f"the round takes {', '.join(parts)}; sets in the config takes more"] if parts else []
+
+
 def sets_of(looked: Looked, name: str) -> dict[str, str]:
     """The data of a round and of its learning curve, which is on half of the training rows and on all."""
     cut = cut_of(looked)

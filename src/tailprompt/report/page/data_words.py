@@ -17,7 +17,25 @@ def looked(report: dict) -> str:
         f"{counted(len(report['classes']), 'class')}; {rows} rows; the largest class has {max(counts):,} "
         f"training rows, the smallest {min(counts):,}. Read as: {report['language']}."
         + (f" Note: {report['note']}." if report.get("note") else "")
+        + (" They are a part of the data; sets in the config says what is taken." if partly(report) else "")
+        + repeated(report)
     )
+
+
+def partly(report: dict) -> bool:
+    """Whether the data have more training rows than the round took."""
+    return "train" in report["row"].get("cut", {})
+
+
+def repeated(report: dict) -> str:
+    """Sentences on test rows that train has too, and on contents with several labels; empty without any."""
+    one, said = "an image" if report["language"] == "image" else "a text", ""
+    if number := report["shared"]["train,test"]:
+        rows = counted(number, "test row", "have")
+        said += f" {rows} {one} that train has too, so scores on new rows may be lower."
+    if number := report["conflicts"]:
+        said += f" {counted(number, one.split()[1], 'have')} several labels, of which a method can give one."
+    return said
 
 
 def grouped(report: dict, names: list[str]) -> list[str]:

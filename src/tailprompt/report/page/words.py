@@ -30,11 +30,12 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
         every = " against every other method" if len(rows) > 2 else ""
         ran = " that ran" if of > len(rows) else ""
         return f"{first.title} wins{every}{ran}: {beside}."
-    why = (
-        "the test set is too small for a verdict"
-        if evidence.too_small(score, report)
-        else "no method wins clearly"
-    )
+    why = "no method wins clearly"
+    if evidence.too_small(score, report):
+        why = "the test set is too small for a verdict"
+    elif all(row.worse for row in rows[1:]):
+        short = [row for row in rows[1:] if row.length.hardly]
+        why = f"against {listed(short)}, hardly trained, that is no verdict"
     best = max(rows[1:], key=lambda row: row.scores[score])
     if best.scores[score] > first.scores[score]:
         ahead = (
@@ -70,7 +71,7 @@ def advice(rows: list[Row], score: str, report: dict) -> list[str]:
         return [data_words.few_rows(score, report), *hardly(rows)]
     near = [row for row in rows[1:] if not row.worse]
     if not near:
-        return ["All other methods are clearly worse.", *hardly(rows)]
+        return ["All other methods score clearly lower.", *hardly(rows)]
     words = f"Not clearly worse: {listed(near)}. It takes more seeds or test rows to tell them apart."
     best = max(near, key=lambda row: row.lead[0])
     if best.seconds < rows[0].seconds:
@@ -257,10 +258,11 @@ def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, word
     return Sheet(caption, "", [("", len(heads))], heads, align, [Block("", lines)], notes)
 
 
-def growth(data: More, row: Row, *, leads: bool, small: bool = False) -> str:
+def growth(data: More, row: Row, *, leads: bool, small: bool = False, part: bool = False) -> str:
     """What more data gave a method, and what that says of still more.
 
     leads: whether it is the leader. small: whether the test set has too few rows for a verdict.
+    part: whether the data have more training rows than the round took.
     """
     sizes = sorted(data.points[data.points.method == row.method].rows)
     if data.effect is None or len(sizes) < 2:
@@ -278,9 +280,8 @@ def growth(data: More, row: Row, *, leads: bool, small: bool = False) -> str:
     if small:
         return f"{words} The test set is too small to tell whether more rows would help."
     if low > 0:
-        return (
-            f"{words} More labelled rows are likely to help; as curves flatten, expect less of the same step."
-        )
+        rows = "The rest of the training rows is" if part else "More labelled rows are"
+        return f"{words} {rows} likely to help; as curves flatten, expect less of the same step."
     return f"{words} This round cannot tell whether more rows would help."
 
 
