@@ -30,8 +30,9 @@ from tailprompt.errors import BadInput
 from tailprompt.files import HOST, sha256, write_json
 from tailprompt.plan import agreement
 from tailprompt.plan.points import Point
-from tailprompt.report import bootstrap, carried, records
+from tailprompt.report import bootstrap, carried, records, separated
 from tailprompt.report.answers import answers
+from tailprompt.report.figures.lda import lda
 from tailprompt.tabulate import tabulate
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
@@ -49,14 +50,13 @@ CLAIMS = [
 TABLES = {
     "scores": {"metrics": ["accuracy/all", "f1/tail"], "parameters": ["tuned", "total"], "winner": "f1/all"},
     "claims": {"claims": CLAIMS},
-    "feature_statistics": {"separability": ["gamma", "knn/3"]},
+    "feature_statistics": {"separability": ["gamma", "inner/sd", "knn/5"]},
     "statistics": {},
 }
 FIGURES = {
     "weight_norms": {},
     "score_by_frequency": {},
     "class_distribution": {},
-    "lda": {},
     "features": {"classes": ["earn"]},
 }
 
@@ -70,6 +70,7 @@ def finished(root: Path, method: str, seed: int, **record) -> Path:
     about |= {"seconds": 9.5, "data": {"sha256": sha256(root / "data/made.parquet")}}
     about |= {"weights_sha256": sha256(folder / "weights.safetensors")} | record
     about["settings"] = {"tuner": "prompts"} | about["settings"]
+    about["extras"] = {"features": ["earn"], "vectors": True}
     write_json(folder / "run.json", about)
     return folder
 
@@ -123,9 +124,39 @@ def test_a_bundle_holds_no_weights_texts_or_scores_of_classes_and_is_the_same_ea
     unbundle(file, tmp_path / "tiny")
     brought = tmp_path / "tiny/from_bundles"
     run = brought / "runs/glee/mini/made/prompt/1"
-    assert {path.name for path in run.iterdir()} == {*agreement.CARRIED, agreement.DIGESTS}
+    assert {path.name for path in run.iterdir()} == {
+        *agreement.CARRIED,
+        agreement.MAY_CARRY,
+        agreement.DIGESTS,
+    }
+    assert {*pd.read_parquet(run / "features.parquet")["label"]} == {0}  # of the class that a figure shows
     assert [*pd.read_parquet(run / "predictions.parquet")] == ["id", "split", "label", "prediction"]
     assert [*pd.read_parquet(brought / "data/made.parquet")] == ["id", "split", "label"]
+
+
+def test_a_figure_of_all_vectors_says_that_they_do_not_travel(whole, tmp_path):
+    unbundle(whole[1], tmp_path / "tiny")
+    figure = lda(tmp_path / "tiny", blocks.block("lda", METHODS))
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts] == ["feature vectors are not in bundles"]
+
+
+def test_what_travels_of_vectors_has_the_neighbours_that_tables_ask_for_and_says_so(whole, tmp_path):
+    unbundle(whole[1], tmp_path / "tiny")
+    folder = tmp_path / "tiny/from_bundles/runs/glee/mini/made/prompt/1"
+    with pytest.raises(BadInput, match="no K-NN of K = 3; it has those of 1, 5, 20, 200"):
+        separated.statistics(folder, ["knn/3"], np.ones((1, 6)))
+
+
+def left_out(name: str) -> bool:
+    """Whether this is what travels of one run's vectors."""
+    return name.endswith("prompt/3/separability.json")
+
+
+def test_a_run_without_the_vectors_it_was_to_write_does_not_travel(whole, tmp_path):
+    file = tmp_path / "odd.tar.xz"
+    file.write_bytes(repacked(whole[1], lambda pairs: [each for each in pairs if not left_out(each[0].name)]))
+    refused(file, tmp_path / "results/tiny", "3 lacks the vectors of train or test")
 
 
 def test_chosen_group_prompts_travel(tmp_path):
@@ -443,6 +474,10 @@ SENSELESS = [
     *((keyed("run.json", data=x), "run.json must be a JSON object") for x in ("x", None)),
     (edited("t/3/run.json", lambda content: b"[1]"), "run.json must be a JSON object"),
     (edited("t/3/run.json", lambda content: content.replace(b'"seconds"', b'"second"')), "lacks seconds"),
+    *((keyed("separability.json", **{key: x}), "separability.json is no summary of 6 classes")
+      for key, x in (("labels", [9]), ("within", ["x"] * 6), ("within", [1e999] * 6), ("between", []),
+                     ("nearest", {"1": [0]}))),
+    (edited("t/3/separability.json", lambda content: b"{}"), "separability.json lacks "),
     (edited("t/3/curve.csv", lambda content: b"\xff\x00junk"), "curve.csv cannot be read"),
     (edited("t/3/curve.csv", lambda content: b"a,b\n1,2\n"), NO_CURVE),
     (edited("t/3/curve.csv", lambda content: b"step,loss\n1,2,3\n"), NO_CURVE),

@@ -31,13 +31,13 @@ from tailprompt.files import (
     write_json,
     writing,
 )
-from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
+from tailprompt.plan.agreement import CARRIED, DIGESTS, MAY_CARRY, data_digests, same_data
 from tailprompt.plan.places import BUNDLED, folders_of
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
 
 NAME = r"[^/.\0][^/\0]*"
-RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, CARRIED))})"
+RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
 PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{RUN}")
 
 
@@ -62,8 +62,9 @@ def unbundle(file: Path, root: Path | None = None) -> str:
             seal(report, table)
             move(source, root / BUNDLED, (seal_of(report), table, report))
         for folder in runs:
-            write_json(folder / DIGESTS, {name: sha256(folder / name) for name in CARRIED})
-            move(source, root / BUNDLED, (folder / name for name in (DIGESTS, *CARRIED)))
+            names = [name for name in (*CARRIED, MAY_CARRY) if (folder / name).is_file()]
+            write_json(folder / DIGESTS, {name: sha256(folder / name) for name in names})
+            move(source, root / BUNDLED, (folder / name for name in (DIGESTS, *names)))
     write_json(root / BUNDLED / ABOUT, {"scale": scale})
     kept = len(folders) - len(runs)
     return f"runs added to {root / BUNDLED} from {file}: {len(runs)}; there already: {kept}"
@@ -173,7 +174,9 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
         return False
     theirs = run_files(folder, report_of(folder))
     ours = [run_files(each, report_of(folder)) for each in there]  # of the same data
-    differing = [[name for name in CARRIED if each[name] != theirs[name]] for each in ours]
+    differing = [
+        [name for name in (*CARRIED, MAY_CARRY) if each.get(name) != theirs.get(name)] for each in ours
+    ]
     if all(differing):
         raise BadInput(
             f"{there[0]} is another version of the run than that in {file} (they differ in "

@@ -1,6 +1,7 @@
 """What of a run and of a data set travels in a bundle, as the content of files.
 
-Of a run all but its weights travels, and of its predictions what scores are computed from. Of a data set its
+Of a run all but its weights travels, and of its predictions and of the vectors of all examples what is
+computed from them. Of a data set its
 report travels, with the digests of its rows and of its Parquet file, and of the dev and test examples the ids
 and labels. What has travelled is the same when it travels again.
 """
@@ -20,6 +21,7 @@ from tailprompt.errors import BadInput
 from tailprompt.files import check_sealed, keyed, read_json, read_parquet, reading, sha256
 from tailprompt.plan.agreement import DATA, check_intact, complete, data_digests, digests_of, same_data
 from tailprompt.plan.places import anywhere, brought
+from tailprompt.report import separated
 from tailprompt.report.answers import SPLITS, answers
 from tailprompt.report.sound import check_answers, check_curve, check_record, check_summary, check_vectors
 from tailprompt.report.trained import summary
@@ -69,7 +71,8 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
         raise BadInput(f"{folder} was trained on data that {data} no longer holds")
     if not brought(folder) and sha256(folder / "weights.safetensors") != record.get("weights_sha256"):
         raise BadInput(f"{folder} has weights that are not those of its run.json")
-    check_vectors(folder / "features.parquet", read_parquet(folder / "features.parquet", *FEATURES))
+    vectors = read_parquet(folder / "features.parquet", *FEATURES)
+    check_vectors(folder / "features.parquet", vectors)
     check_curve(folder / "curve.csv")
     about, weights = read_json(report, "classes"), summary(folder)
     rows, task = predictions(folder, data, about), recorded(about)
@@ -79,10 +82,23 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
     one = record["settings"].get("input") == "options"  # one output scores each option
     norms = (1,) if one else (outputs, outputs + others)
     check_summary(folder / "weights.json", weights, norms)
+    separated.check(folder, len(about["classes"]), int((rows["split"] == "test").sum()))
+    wanted = record.get("extras", {})
+    apart = separated.summary(folder, len(about["classes"])) if wanted.get("vectors") else None
+    if wanted.get("vectors") and apart is None:
+        raise BadInput(f"{folder} lacks the vectors of train or test, and {separated.SUMMARY} beside them")
+    if apart and not brought(folder):
+        shown = [about["classes"].index(name) for name in wanted.get("features", [])]
+        vectors = vectors[(vectors["split"] == "test") & vectors["label"].isin(shown)]
+        features = as_parquet(vectors)
+    else:
+        features = (folder / "features.parquet").read_bytes()
     return {
+        **({separated.SUMMARY: json.dumps(apart, separators=(",", ":")).encode()} if apart else {}),
         "weights.json": as_json(weights),
         "predictions.parquet": as_parquet(rows),
-        **{name: (folder / name).read_bytes() for name in ("features.parquet", "curve.csv", "run.json")},
+        "features.parquet": features,
+        **{name: (folder / name).read_bytes() for name in ("curve.csv", "run.json")},
     }
 
 

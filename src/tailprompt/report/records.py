@@ -165,14 +165,14 @@ def test_ids(frame: pd.DataFrame) -> list[str]:
     return []
 
 
-def vectors(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def vectors(folder: Path, *, complete: bool = True) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Split -> features `[examples, width]` and labels `[examples]` of a run, in the order of ids.
 
-    Raises BadInput if train or test is missing.
+    Raises BadInput if they must be `complete` and train or test is missing.
     """
     path = folder / "features.parquet"
     table = read_parquet(path, "id", "split", "label", "vector").sort_values("id")
-    if not {"train", "test"} <= set(table.split):
+    if complete and not {"train", "test"} <= set(table.split):
         raise BadInput(f"{path} lacks train or test examples; the run was not told to write all vectors")
     parts = table.groupby("split", sort=False)
     return {split: (np.stack(part.vector), part.label.to_numpy()) for split, part in parts}

@@ -96,11 +96,28 @@ def statistics(
     """
     vectors, labels = test
     numbers = [int(name.removeprefix(KNN)) for name in names if name.startswith(KNN)]
-    values = {
-        f"{KNN}{number}": examples @ (predicted == labels) / examples.sum(axis=1)
-        for number, predicted in (knn(*train, vectors, numbers) if numbers else {}).items()
-    }
+    nearest = knn(*train, vectors, numbers) if numbers else {}
+    within = between = None
     if len(numbers) < len(names):
         size = classes.shape[1]
-        values |= distances(inner(vectors, labels, size), inter(vectors, labels, size), classes)
+        within, between = inner(vectors, labels, size), inter(vectors, labels, size)
+    return drawn(names, nearest, labels, within, between, examples, classes)
+
+
+def drawn(
+    names: Sequence[str],
+    nearest: dict[int, np.ndarray],
+    labels: np.ndarray,
+    within: np.ndarray | None,
+    between: np.ndarray | None,
+    examples: np.ndarray,
+    classes: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The same from what was measured: the neighbours' classes by K, and distances if they are named."""
+    values = {
+        f"{KNN}{number}": examples @ (guesses == labels) / examples.sum(axis=1)
+        for number, guesses in nearest.items()
+    }
+    if within is not None:
+        values |= distances(within, between, classes)
     return {name: values[name] for name in names}

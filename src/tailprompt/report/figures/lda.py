@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt.errors import BadInput
+from tailprompt.plan.agreement import MAY_CARRY
 from tailprompt.report import records
 from tailprompt.report.bootstrap import stream
 from tailprompt.report.figures import style
@@ -26,7 +27,7 @@ def lda(root: Path, spec: dict) -> Figure:
         raise BadInput(f"figure {spec['name']}: at most {len(style.LINES)} groups can be told apart")
     figure, (axes,) = style.panels(1, 1, 3.2)
     if len(groups) < 2:
-        style.empty(axes)
+        style.empty(axes, "feature vectors are not in bundles" if without(root, spec) else "not run")
         return figure
     projected = discriminants(groups)
     (dots if projected[next(iter(groups))].shape[1] > 1 else histograms)(axes, projected, spec)
@@ -46,7 +47,14 @@ def vectors(root: Path, spec: dict, reports: dict) -> dict[str, np.ndarray]:
     return {
         titles[run.method] + where[run.dataset]: records.vectors(run.folder)["test"][0]
         for run in first.itertuples()
+        if not (run.folder / MAY_CARRY).is_file()
     }
+
+
+def without(root: Path, spec: dict) -> bool:
+    """Whether some of the runs came from a bundle, in which the vectors of all examples do not travel."""
+    runs = records.runs(root, spec)
+    return any((folder / MAY_CARRY).is_file() for folder in runs[runs.there].folder)
 
 
 def discriminants(groups: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import named
-from tailprompt.report import bootstrap, records, separability, trained, verdicts
+from tailprompt.report import bootstrap, records, separability, separated, trained, verdicts
 from tailprompt.report.sheet import Sheet
 from tailprompt.report.tables.claims_sheet import ALL, chosen, compared_with, layout
 from tailprompt.report.tables.notes import absent
@@ -112,11 +112,7 @@ def features(
     if not pairs:
         return {}
     examples = bootstrap.times(len(ids), bootstrap.DRAWS, bootstrap.stream(*ids))
-    measured = {}
-    for run, folder in pairs:
-        splits = records.vectors(folder)
-        measured[run] = separability.statistics(names, splits["train"], splits["test"], examples, classes)
-    return measured
+    return {run: separated.statistics(folder, names, classes, examples) for run, folder in pairs}
 
 
 def measured(claim: dict, evidence: dict) -> verdicts.Effect | None:

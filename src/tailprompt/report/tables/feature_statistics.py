@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.report import records, separability
+from tailprompt.report import records, separability, separated
 from tailprompt.report.sheet import Sheet
 from tailprompt.report.tables.layout import Measure, layout
 from tailprompt.report.tables.notes import absent, data_notes, origin, printed_notes
@@ -63,9 +63,7 @@ def measured(runs: pd.DataFrame, names: list[str], report: dict) -> pd.DataFrame
 
 def of_run(folder: Path, names: list[str], classes: int) -> dict[str, float]:
     """The statistics of one run; K-NN is in points."""
-    splits = records.vectors(folder)
-    once = np.ones((1, len(splits["test"][1]))), np.ones((1, classes))
-    values = separability.statistics(names, splits["train"], splits["test"], *once)
+    values = separated.statistics(folder, names, np.ones((1, classes)))
     units = {name: 100 if name.startswith(separability.KNN) else 1 for name in names}
     return {name: units[name] * float(values[name][0]) for name in names}
 
