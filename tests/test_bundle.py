@@ -625,7 +625,9 @@ def test_compact_predictions_give_the_scores_and_draws_of_all_logits(tmp_path_fa
     rows.to_parquet(folder / "predictions.parquet", index=False)
     save_file({"head": np.zeros(3)}, folder / "weights.safetensors")
     record = json.loads((folder / "run.json").read_text())
-    write_json(folder / "run.json", record | {"weights_sha256": sha256(folder / "weights.safetensors")})
+    write_json(
+        folder / "run.json", record | {"extras": {}, "weights_sha256": sha256(folder / "weights.safetensors")}
+    )
     bundle(root, root / "one.tar.xz", [])
     unbundle(root / "one.tar.xz", root / "there")
     assert measured(root, report) == measured(root / "there/from_bundles", report)
