@@ -101,6 +101,26 @@ def test_a_search_that_is_asked_by_its_path_settles_without_what_it_chose(projec
     assert [rule for rule, _ in wildcards(every.stdout)] == ["choices", "tables"], "the table stands"
 
 
+def test_what_a_search_chose_is_followed_only_while_the_search_stands(project):
+    """Where `make` does not name the search, too; a command that makes it anew is not refused."""
+    file, scores = (f"results/fair/tables/glee-fair/{name}" for name in ("search.yaml", "scores.csv"))
+    options = ("-n", "--configfile", *FILES, file)
+    assert "Nothing to be done" in snakemake(project, scores, *options).stdout
+    grid = (
+        "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]",
+        "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1, 4]",
+    )
+    unnamed = ("glee-fair: {}", "glee-fair: {tables: [scores, claims]}")
+    with edited(project / "fair.yaml", *grid):
+        refused = snakemake(project, scores, *options)
+        assert refused.returncode == 1 and "Traceback" not in refused.stdout, refused.stdout
+        assert f"{file}: its search is asked" in refused.stdout and f"`snakemake {file}`" in refused.stdout
+        for target in (file, "tables"):
+            assert snakemake(project, target, *options).returncode == 0
+        with edited(project / "fair.yaml", *unnamed):
+            assert f"{file}: its search is asked" in snakemake(project, "tables", *options).stdout
+
+
 def test_a_command_whose_search_chooses_anew_asks_to_be_run_again(project):
     """What depends on the search was planned with the former choice."""
     file = "results/fair/tables/glee-fair/search.yaml"

@@ -27,6 +27,7 @@ from tailprompt.plan import (
     present,
     revisions,
     rows,
+    searches,
     standing,
     unmade,
     writable,

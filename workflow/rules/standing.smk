@@ -126,6 +126,30 @@ def check_chosen():
         )
 
 
+@cache
+@refused_as(SystemExit)
+def outdated():
+    """Run -> the file of choices that it follows and whose search no longer stands, nor is made by this command."""
+    targets = workflow.dag_settings.targets
+    if not targets or {*map(named_here, ("all", "tables"))} & {*targets}:
+        targets = {*targets, *shown.targets(SHOWN, SCALE, "tables")}
+    made_now = {Path(target).resolve() for target in targets}
+    files = [file for file in GIVEN if Path(file).resolve() not in made_now]
+    found = searches.outdated(config, SHOWN, files, standing.Present(weights, rows_to_be))
+    return {point.path: file for file, followers in found.items() for point in followers}
+
+
+@refused_as(SystemExit)
+def check_followed(runs):
+    """Exit with a sentence if one of these runs follows choices of a search that no longer stands."""
+    if GIVEN and workflow.is_main_process and (run := next((run for run in runs if run in outdated()), None)):
+        file = Path(outdated()[run]).resolve().relative_to(Path.cwd())
+        raise BadInput(
+            f"{file}: its search is asked, or has runs and data, otherwise than when it chose; make it anew with "
+            f"`snakemake {file}` and the options of this command, and then run this command again"
+        )
+
+
 @refused_as(SystemExit)
 def check_times(jobs):
     """Exit with a sentence if a file that a job reads is of the future."""
@@ -146,6 +170,7 @@ def run_inputs(wildcards):
     Unless it is forced: Snakemake forgets that where a job before it runs and the inputs are ancient.
     """
     point = points.Point.at(wildcards.point)
+    check_followed([point.path])
     file, folder = run_asked(point)
     files = runs.to_train(config, point) | {"asked": file}
     settled = folder == made_here(point) and not is_forced(point)
@@ -225,6 +250,7 @@ def inputs_once(name, spec, endings, of):
 
     of: what they are made of (`plan.made_of`).
     """
+    check_followed(of["runs"])
     wanted = unmade.asked(spec, of)
     files = [RESULTS / f"{name}.{ending}" for ending in endings]
     stand = unmade.stands(files, wanted, RESULTS, folder_of=folder_of)

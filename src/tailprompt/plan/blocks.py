@@ -141,10 +141,7 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     for what in ("tables", "figures"):
         for paper, name in made(config, what):
             spec = named(config["papers"][paper].get(what, {}), name, f"{what[:-1]} of {paper} in make")
-            block = {**expand(config, spec), "paper": paper, "name": name}
-            block |= {
-                key: config["papers"][paper][key] for key in OF_A_PAPER & config["papers"][paper].keys()
-            }
+            block = of_paper(config, spec, paper, name)
             if searches_of(config, paper, spec, block):
                 continue
             blocks[what, paper, name] = block
@@ -164,6 +161,13 @@ def shown(config: dict) -> dict[tuple[str, str, str], dict]:
     if not blocks:
         raise BadInput("make asks for no table and no figure")
     return with_tables(blocks)
+
+
+def of_paper(config: dict, spec: dict, paper: str, name: str) -> dict:
+    """The expanded block of a table or figure, with what its paper says of all of them."""
+    about = config["papers"][paper]
+    shared = {key: about[key] for key in OF_A_PAPER & about.keys()}
+    return {**expand(config, spec), "paper": paper, "name": name, **shared}
 
 
 def with_tables(everything: dict[tuple[str, str, str], dict]) -> dict[tuple[str, str, str], dict]:

@@ -80,6 +80,26 @@ def made(
     config: dict, whole: Blocks, here: standing.Present, root: Path = Path(".")
 ) -> tuple[dict[tuple[str, str, str], bool], bool]:
     """Whether each of the tables and figures is made, and whether all are and the overview is."""
+    is_here = cache(lambda point: present.run_is_here(config, point, here, root))
+    is_made = judge(config, whole, here, root)
+    everything = shown_here(config, whole, is_here, root)
+    found = {
+        key: block
+        for key, block in everything.items()
+        if is_made(shown.made({key: block}, config["scale"]), block, shown.made_of(key, block))
+    }
+    found = blocks.with_tables(found)  # a figure waits for its table
+    page = shown.overview(config, everything, whole)
+    all_made = len(found) == len(everything) and is_made(
+        [shown.page(config["scale"])], page, shown.page_of(page)
+    )
+    return {key: key in found for key in everything}, all_made
+
+
+def judge(
+    config: dict, whole: Blocks, here: standing.Present, root: Path
+) -> Callable[[list[str], dict, Of], bool]:
+    """Whether a table or figure is made, as a function of its files, its block and what it is made of."""
     results = root / "results" / config["scale"]
     is_here = cache(lambda point: present.run_is_here(config, point, here, root))
     kept = cache(partial(stays, config, whole, root))
@@ -99,18 +119,15 @@ def made(
             )
         return False
 
-    everything = shown_here(config, whole, is_here, root)
-    found = {
-        key: block
-        for key, block in everything.items()
-        if is_made(shown.made({key: block}, config["scale"]), block, shown.made_of(key, block))
-    }
-    found = blocks.with_tables(found)  # a figure waits for its table
-    page = shown.overview(config, everything, whole)
-    all_made = len(found) == len(everything) and is_made(
-        [shown.page(config["scale"])], page, shown.page_of(page)
-    )
-    return {key: key in found for key in everything}, all_made
+    return is_made
+
+
+def is_standing(
+    config: dict, whole: Blocks, key: tuple[str, str, str], block: dict, here: standing.Present, root: Path
+) -> bool:
+    """Whether one table or figure is made."""
+    files = shown.made({key: block}, config["scale"])
+    return judge(config, whole, here, root)(files, block, shown.made_of(key, block))
 
 
 def asked(spec: dict, of: Of) -> dict:
