@@ -22,7 +22,7 @@ from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, counted, stage
 from tailprompt.files import asked_of, check_sealed, json_option, seal, sha256, whole, write_json
 from tailprompt.machine.progress import shown
-from tailprompt.plan.digests import check_corpora, digest_of
+from tailprompt.plan.digests import check_corpora, digest_of, told_apart
 from tailprompt.pretraining import labelled
 from tailprompt.pretraining.folders import packed_in, tokenizer_in
 
@@ -126,7 +126,7 @@ def main() -> None:
         counts = pack_images(recipe, source, options.out)
     tables = [file for source in options.data for file in tables_of(source)]
     check_corpora(asked_of(options.recipe).get("corpus"), tables)
-    digests = {file.name: sha256(file) for file in tables}
+    digests = {name: sha256(file) for name, file in told_apart(tables).items()}
     write_json(options.out / "pack.json", {**counts, "sha256": digests})
     for file in packed_in(options.out):
         seal(file)

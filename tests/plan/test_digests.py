@@ -13,9 +13,10 @@ import toy
 from conftest import ROW
 
 from tailprompt.errors import BadInput
-from tailprompt.files import as_read, sha256, write_json
+from tailprompt.files import as_read, read_json, sha256, write_json
 from tailprompt.model.folder import files_in
-from tailprompt.plan.digests import check_folder, digests_in
+from tailprompt.plan.digests import check_corpora, check_folder, digests_in
+from tailprompt.plan.made import corpus_of
 from tailprompt.training import loop, provenance
 
 MINI = Path("workflow/resources/backbones/bert-mini")
@@ -197,3 +198,36 @@ def test_a_file_is_read_once_until_its_times_change_also_where_its_own_time_was_
     time.sleep(0.01)  # for a coarse clock
     other.replace(file)
     assert as_read(file, read) == "after"
+
+
+def test_corpora_of_one_file_name_are_told_apart_by_their_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ["a/text.txt", "b/text.txt"]
+    for file in files:
+        Path(file).parent.mkdir()
+        Path(file).write_text(f"Words of {file} .\n\n")
+    Path("c.txt").write_text("Other words .\n")
+    config, paths = {"scale": "tiny"}, [Path(file) for file in [*files, "c.txt"]]
+    asked = corpus_of(config, "packed", "bert", [*files, "c.txt"], Path())
+    assert asked == {name: sha256(Path(name)) for name in (*files, "c.txt")}
+    assert asked == corpus_of(config, "packed", "bert", [*files, "c.txt"], tmp_path)
+    check_corpora(asked, paths)
+    for file in files:
+        edited = shutil.copytree(tmp_path, tmp_path.parent / f"edited-{Path(file).parent}")
+        monkeypatch.chdir(edited)
+        Path(file).write_text("Others .\n")
+        assert corpus_of(config, "packed", "bert", [*files, "c.txt"], Path()) != asked
+        with pytest.raises(BadInput, match=CHANGED.format(file)):
+            check_corpora(asked, paths)
+
+
+def test_what_is_packed_tells_apart_corpora_of_one_file_name(tmp_path, monkeypatch):
+    options, file, out = pack(tmp_path)
+    other = tmp_path / "other" / file.name
+    other.parent.mkdir()
+    other.write_text("Some other words .\n")
+    recipe = json.dumps(options["--recipe"]["recipe"])
+    both = ["--data", str(file), str(other), "--tokenizer", str(MINI), "--out", str(out.parent)]
+    monkeypatch.setattr("sys.argv", ["pack", "--recipe", recipe, *both])
+    import_module("tailprompt.pack").main()
+    assert read_json(out)["sha256"] == {str(one): sha256(one) for one in (file, other)}

@@ -8,6 +8,7 @@ A job compares what it has read with the digests that it was asked for, since fi
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cache
@@ -145,7 +146,15 @@ def check_corpora(asked: dict[str, str] | None, files: Iterable[Path]) -> None:
 
     Texts that are made of articles have none.
     """
-    refuse([file for file in files if file.name in (asked or {}) and digest_of(file) != asked[file.name]])
+    told, read = asked or {}, told_apart(files)
+    refuse([file for name, file in read.items() if name in told and digest_of(file) != told[name]])
+
+
+def told_apart(files: Iterable[Path]) -> dict[str, Path]:
+    """The files by name, and by path where several have one name."""
+    files = list(files)
+    times = Counter(file.name for file in dict.fromkeys(files))
+    return {file.name if times[file.name] == 1 else file.as_posix(): file for file in files}
 
 
 def refuse(changed: list[Path]) -> None:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from tailprompt.plan.agreement import digest, read_words, tolerant
-from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in
+from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in, told_apart
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
@@ -138,11 +138,17 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
 
     Of a corpus that is not there any more they are those of when the job was done; None if it never was.
     """
-    paths = [root / path for path in ([corpus] if isinstance(corpus, str) else corpus)]
-    if not paths or not all(path.exists() for path in paths):
+    paths = [Path(path) for path in ([corpus] if isinstance(corpus, str) else corpus)]
+    if not paths or not all((root / path).exists() for path in paths):
         return (tolerant(root / f"results/{config['scale']}/made/{kind}/{name}.json") or {}).get("corpus")
-    files = [file for path in paths for file in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])]
-    return {file.name: digest_of(file, root) for file in files}
+    files = [file for path in paths for file in tables_in(path, root)]
+    return {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
+
+
+def tables_in(path: Path, root: Path) -> list[Path]:
+    """A corpus, or the tables in a folder of images, as they are named below `root`."""
+    folder = root / path
+    return [path / file.name for file in sorted(folder.glob("*.parquet"))] if folder.is_dir() else [path]
 
 
 def read_back(value):

@@ -26,6 +26,7 @@ from tailprompt.plan.joins import check_joined
 from tailprompt.plan.named_files import check_named
 from tailprompt.plan.places import BUNDLED, report_file
 from tailprompt.plan.points import Point, parse
+from tailprompt.plan.printed import check_printed
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
 from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, check_name, resolved
@@ -40,8 +41,8 @@ FOLDERS = "annotated backbones benchmarks data figures images logs pretraining r
 def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput if data_dir, a corpus, or a file or folder of a data set of the scale is missing.
 
-    Also if a file has the name of a folder of results. The files of a data set that a bundle brought need not
-    be here.
+    Also if a file has the name of a folder of results, or a number that a paper prints is faulty. The files
+    of a data set that a bundle brought need not be here.
     """
     scale = f"results/{config['scale']}"
     for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
@@ -60,6 +61,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     ]
     for name in dict.fromkeys(parse(dataset)[0] for dataset in here):
         check_named(name, dataset_row(config, name), Path(root))
+    check_printed(config, root)
 
 
 def check_settings(config: dict, points: Iterable[Point], root: str | Path = ".") -> dict[Point, dict]:

@@ -13,16 +13,13 @@ import pandas as pd
 from tailprompt.errors import BadInput
 from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
 from tailprompt.plan import agreement, either
-from tailprompt.plan.home import found
+from tailprompt.plan import printed as printed_numbers
 from tailprompt.plan.places import report_file, results_of
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Added, once, value
-
-REPORTED = Path("config/reported")
-PRINTED = ["table", "dataset", "method", "metric", "value", "spread", "page"]
 
 
 def runs(root: Path, spec: dict) -> pd.DataFrame:
@@ -195,11 +192,12 @@ def printed(spec: dict) -> pd.DataFrame:
     return reported(spec.get("reported", spec["paper"]))
 
 
-def reported(paper: str, folder: Path = REPORTED) -> pd.DataFrame:
+def reported(paper: str) -> pd.DataFrame:
     """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
-    path = Path(found(str(folder / f"{paper}.csv")))
+    path = printed_numbers.file_of(paper)
     if not path.is_file():
-        return pd.DataFrame(columns=PRINTED).astype({"value": float, "spread": float})
+        return pd.DataFrame(columns=printed_numbers.COLUMNS).astype({"value": float, "spread": float})
+    printed_numbers.rows(path)  # says what pandas would not
     return pd.read_csv(path, dtype={"value": float, "spread": float})
 
 

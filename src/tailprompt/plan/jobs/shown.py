@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from tailprompt.errors import named
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
-from tailprompt.plan.home import found
 from tailprompt.plan.points import Point
+from tailprompt.plan.printed import file_of
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
 STAGES = {"tables": "tabulate", "figures": "draw"}
@@ -45,8 +44,8 @@ def reports(block: dict, *, file: Callable[[str], str]) -> list[str]:
 
 def reported(block: dict) -> str | list:
     """The CSV file of the numbers that the paper prints; [] if there is none."""
-    file = found(f"config/reported/{block.get('reported', block['paper'])}.csv")
-    return file if Path(file).is_file() else []
+    file = file_of(block.get("reported", block["paper"]))
+    return str(file) if file.is_file() else []
 
 
 def drawn_from(block: dict) -> str | list:
