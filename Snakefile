@@ -6,6 +6,7 @@
 
 import atexit
 import gc
+import os
 import sys
 
 from snakemake.logging import logger

@@ -126,23 +126,6 @@ def given(text: str) -> Path:
     return Path(text)
 
 
-def no_file(path: str | Path, root: str | Path = ".") -> str:
-    """Why a path below `root` is no file to read, as a clause; empty for a file."""
-    place = Path(root, path)
-    if place.is_file():
-        return ""
-    if place.is_symlink() and not place.exists():
-        return f"{path} is a link to {os.readlink(place)}, which leads to no file"
-    kinds = [
-        (place.is_dir(), "a folder"),
-        (place.is_fifo(), "a pipe"),
-        (place.is_socket(), "a socket"),
-        (place.exists(), "a device"),
-    ]
-    kind = next((kind for holds, kind in kinds if holds), None)
-    return f"{path} is {kind}, where a file is wanted" if kind else f"there is no file {path}"
-
-
 def clear(path: Path) -> None:
     """Remove the half-written copies of `path` that killed processes of this machine left behind."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.{HOST}-*.part"):

@@ -143,7 +143,7 @@ def outdated():
 def check_followed(runs):
     """Exit with a sentence if one of these runs follows choices of a search that no longer stands."""
     if GIVEN and workflow.is_main_process and (run := next((run for run in runs if run in outdated()), None)):
-        file = Path(outdated()[run]).resolve().relative_to(Path.cwd())
+        file = os.path.relpath(outdated()[run])
         raise BadInput(
             f"{file}: its search is asked, or has runs and data, otherwise than when it chose; make it anew with "
             f"`snakemake {file}` and the options of this command, and then run this command again"

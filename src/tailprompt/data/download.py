@@ -22,7 +22,7 @@ from tailprompt.data import archives
 from tailprompt.data.contents import opened
 from tailprompt.data.lock import LOCK, locked, record
 from tailprompt.data.places import file_name, places
-from tailprompt.errors import BadInput
+from tailprompt.errors import BadInput, no_file
 from tailprompt.machine.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time
@@ -137,7 +137,7 @@ def located(row: dict, entry: dict, data_dir: Path | None) -> Path | None:
             return place
         if place.is_dir():
             raise BadInput(f"'{row['name']}': {place} is a folder; name one file, which has all rows in it")
-    found = [wrong for place in around if not (wrong := files.no_file(place)).startswith("there is no")]
+    found = [wrong for place in around if not (wrong := no_file(place)).startswith("there is no")]
     absent = f"there is no {' or '.join(map(str, around))}"
     raise BadInput(f"'{row['name']}': {found[0] if found else absent}" + advice(row, entry))
 

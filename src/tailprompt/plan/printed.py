@@ -8,8 +8,8 @@ from io import StringIO
 from pathlib import Path
 
 from tailprompt.components.resolve import keys
-from tailprompt.errors import BadInput, known
-from tailprompt.files import as_read, no_file
+from tailprompt.errors import BadInput, known, no_file
+from tailprompt.files import as_read
 from tailprompt.plan.home import found
 from tailprompt.tasks.metrics import schema
 
