@@ -28,7 +28,7 @@ from tailprompt.bundle import bundle, root_of
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
 from tailprompt.files import HOST, sha256, write_json
-from tailprompt.plan import agreement
+from tailprompt.plan import agreement, places
 from tailprompt.plan.points import Point
 from tailprompt.report import bootstrap, carried, records, separated
 from tailprompt.report.answers import answers
@@ -126,7 +126,7 @@ def test_a_bundle_holds_no_weights_texts_or_scores_of_classes_and_is_the_same_ea
     run = brought / "runs/glee/mini/made/prompt/1"
     assert {path.name for path in run.iterdir()} == {
         *agreement.CARRIED,
-        agreement.MAY_CARRY,
+        places.MAY_CARRY,
         agreement.DIGESTS,
     }
     assert {*pd.read_parquet(run / "features.parquet")["label"]} == {0}  # of the class that a figure shows

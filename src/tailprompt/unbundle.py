@@ -31,8 +31,8 @@ from tailprompt.files import (
     write_json,
     writing,
 )
-from tailprompt.plan.agreement import CARRIED, DIGESTS, MAY_CARRY, data_digests, same_data
-from tailprompt.plan.places import BUNDLED, folders_of
+from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
+from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tailprompt.plan.points import Point
 
 BUNDLED = "from_bundles"
+MAY_CARRY = (
 WHERE = ("path", "root", "files")  # keys of a data set's row that may be of this machine alone
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed, read_json
-from tailprompt.plan.agreement import MAY_CARRY
+from tailprompt.plan.places import MAY_CARRY
 from tailprompt.report import records, separability
 
 SUMMARY = MAY_CARRY

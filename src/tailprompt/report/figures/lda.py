@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailprompt.errors import BadInput
-from tailprompt.plan.agreement import MAY_CARRY
+from tailprompt.plan.places import MAY_CARRY
 from tailprompt.report import records
 from tailprompt.report.bootstrap import stream
 from tailprompt.report.figures import style
