@@ -33,8 +33,6 @@ FINISHED, DIGESTS = ".finished", "sha256.json"  # what is kept of a finished run
 DATA = ("rows_sha256", "sha256")  # digests of a data set: that of its rows goes before that of its file
 ASKED = ("settings", "extras", "backbone", "weights", "verbalizer", "start")  # of a run, by its run.json too
 CARRIED = ("weights.json", *OUTPUTS[1:])  # of a run from a bundle; the file has what tables read in weights
-    "separability.json"  # what tables read in the feature vectors of a run that had those of all examples
-)
 
 
 def stands(wanted: dict, point: Point, results: Path, rows: dict[str, str] | None = None) -> bool:

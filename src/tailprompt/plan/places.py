@@ -13,6 +13,8 @@ from tailprompt.plan.points import Point
 
 BUNDLED = "from_bundles"
 MAY_CARRY = (
+    "separability.json"  # what tables read in feature vectors, of a run that had those of all examples
+)
 WHERE = ("path", "root", "files")  # keys of a data set's row that may be of this machine alone
 
 
