@@ -13,9 +13,9 @@ import pandas as pd
 from tailprompt.errors import BadInput
 from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
 from tailprompt.plan import agreement, either
-from tailprompt.plan import printed as printed_numbers
 from tailprompt.plan.places import report_file, results_of
 from tailprompt.plan.points import Point
+from tailprompt.report import printed_file
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded
@@ -194,10 +194,10 @@ def printed(spec: dict) -> pd.DataFrame:
 
 def reported(paper: str) -> pd.DataFrame:
     """The printed numbers of a paper, in points; empty for a paper without a file (your own data)."""
-    path = printed_numbers.file_of(paper)
+    path = printed_file.file_of(paper)
     if not path.is_file():
-        return pd.DataFrame(columns=printed_numbers.COLUMNS).astype({"value": float, "spread": float})
-    printed_numbers.rows(path)  # says what pandas would not
+        return pd.DataFrame(columns=printed_file.COLUMNS).astype({"value": float, "spread": float})
+    printed_file.rows(path)  # says what pandas would not
     return pd.read_csv(path, dtype={"value": float, "spread": float})
 
 
