@@ -7,7 +7,7 @@ import pytest
 from tailprompt.errors import BadInput
 from tailprompt.plan import config
 from tailprompt.plan.printed import STATISTICS, check_printed
-from tailprompt.report.printed_file import COLUMNS
+from tailprompt.plan.printed_file import COLUMNS
 from tailprompt.report.tables import feature_statistics, scores, statistics
 
 HEADER = ",".join(COLUMNS)

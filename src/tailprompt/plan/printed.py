@@ -8,7 +8,7 @@ from pathlib import Path
 from tailprompt.components.resolve import keys
 from tailprompt.errors import BadInput, known, no_file
 from tailprompt.files import as_read
-from tailprompt.report.printed_file import Row, file_of, rows
+from tailprompt.plan.printed_file import Row, file_of, rows
 from tailprompt.tasks.metrics import schema
 
 STATISTICS = (  # what tables show beside scores: of data, of models, of features

@@ -12,10 +12,9 @@ import pandas as pd
 
 from tailprompt.errors import BadInput
 from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
-from tailprompt.plan import agreement, either
+from tailprompt.plan import agreement, either, printed_file
 from tailprompt.plan.places import report_file, results_of
 from tailprompt.plan.points import Point
-from tailprompt.report import printed_file
 from tailprompt.report.answers import answers
 from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded

@@ -8,7 +8,7 @@ from tailprompt.errors import named
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.points import Point
-from tailprompt.report.printed_file import file_of
+from tailprompt.plan.printed_file import file_of
 
 PACKAGES = {"tabulate": "tailprompt.report.tables", "draw": "tailprompt.report.figures"}
 STAGES = {"tables": "tabulate", "figures": "draw"}
