@@ -279,7 +279,7 @@ def test_a_run_in_a_fork_is_the_run_alone(tmp_path):
     for run in (forked, own):
         del run["files"]["curve.csv"]  # it has the seconds of each line
     differ = {key for key in forked if forked[key] != own[key]}
-    assert differ <= {"seconds", "training_seconds", "cpu_seconds", "memory_mb", "data"}
+    assert differ <= {"seconds", "training_seconds", "prediction_seconds", "cpu_seconds", "memory_mb", "data"}
 
 
 def trained(root, preloaded):

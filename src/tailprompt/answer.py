@@ -15,7 +15,7 @@ from tailprompt.files import whole
 from tailprompt.plan import blocks, config, first_open
 from tailprompt.plan.first_hours import elsewhere
 from tailprompt.plan.first_round import MODELS, PAPERS
-from tailprompt.report.page import data_words, evidence, pictures, words
+from tailprompt.report.page import data_words, evidence, pictures, sheets, words
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 
 AUDITED = "Rows of dev and test are judged, by all methods; no method trained on them."
@@ -44,7 +44,7 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
     sections = [
         Section(
             "",
-            [*lacks, words.cost(rows[0]), *words.advice(rows, score, report)],
+            [*lacks, words.cost(rows[0], images=images), *words.advice(rows, score, report)],
             pictures.svg(pictures.ranking(rows, score)),
         ),
         Section(
@@ -56,13 +56,15 @@ def answer(scale: dict, root: Path = Path(".")) -> tuple[str, str, Path]:
                 *data_words.rare(report, names),
             ],
             pictures.svg(pictures.by_group(rows, metric, groups)) if groups else "",
-            words.methods(rows, names[:1] if groups else names, metric, groups, searched=searched),
+            sheets.methods(
+                rows, names[:1] if groups else names, metric, groups, searched=searched, images=images
+            ),
         ),
         Section(
             "Where it goes wrong",
             words.left_out(report, worst),
             pictures.svg(pictures.confusion(worst, report["classes"])) if worst else "",
-            words.classes(worst, report["classes"]) if worst else None,
+            sheets.classes(worst, report["classes"]) if worst else None,
         ),
         Section(
             "What more would give",

@@ -118,7 +118,7 @@ def train(
         key=json.dumps(same, sort_keys=True),
         label=f"{point.dataset} {point.method} {point.seed}",
     )
-    logits, tau = predicted(model, seen, run, scorer)
+    logits, tau, took = predicted(model, seen, run, scorer)
     threshold = chosen_threshold(task, logits, splits, start)
     prompts = chosen_prompts(model, splits, run)
     chooses = "accepted" in prepared.table  # perhaps among some classes (`tasks.classification.chosen`)
@@ -135,7 +135,7 @@ def train(
     about |= {"files": {name: sha256(folder / name) for name in CHECKED}}
     about |= about_data(prepared, splits) | about_size(model)
     dev, chosen = dev_scores(logits, splits, scorer), {"tau": tau, "threshold": threshold, "start": start}
-    about |= about_training(progress, run, prepared, dev, **chosen)
+    about |= about_training(progress, run, prepared, dev, predicting=took, **chosen)
     flagged = flags(progress.curve, rows, prepared.classes, pool=getattr(run.tuner, "pool", 0))
     about |= {"tried": model.head.tried} if hasattr(model.head, "tried") else {}
     about |= {"pieces": about_words(prepared, backbone, run), "flags": warned(flagged)}

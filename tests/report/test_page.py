@@ -11,7 +11,8 @@ import pytest
 
 from tailprompt.errors import BadInput
 from tailprompt.report import verdicts
-from tailprompt.report.page import data_words, evidence, lengths, pictures, words
+from tailprompt.report.page import data_words, evidence, lengths, pictures, sheets, words
+from tailprompt.report.page.collapsed import Collapsed
 from tailprompt.report.page.write import Section, html, markdown, on_screen
 from tailprompt.report.tables.comparison import ranked
 from tailprompt.report.tables.scores import scores
@@ -136,7 +137,7 @@ def test_the_worst_classes_are_told_with_what_they_are_taken_for(tmp_path):
         gold, guesses = gold + table.label.tolist(), guesses + table.prediction.tolist()
     rare = next(one for one in found if made_up.CLASSES[one.id] == "电商")
     pairs = [(g, p) for g, p in zip(gold, guesses, strict=True) if g == 2]
-    cells = [row[0].text for row in words.classes(found, made_up.CLASSES).blocks[0].rows]
+    cells = [row[0].text for row in sheets.classes(found, made_up.CLASSES).blocks[0].rows]
     assert "电商 (class 2)" in cells and "zinc" not in cells  # of two test rows
     for c, share in rare.taken:
         assert share == pytest.approx(sum(p == c for _, p in pairs) / len(pairs)) and c != 2
@@ -167,7 +168,9 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
         pictures.confusion(worst, report["classes"]),
     ]
     parts = [Section("<script>", ["a <b>"], pictures.svg(figure)) for figure in drawn]
-    parts.append(Section("", [], sheet=words.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="x")))
+    parts.append(
+        Section("", [], sheet=sheets.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="x"))
+    )
     page = html("<i>", words.headline(rows, "f1/all", made_up_report()), parts)
     assert page.count("<svg") == 3 and "<script>" not in page and "a &lt;b&gt;" in page
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page.replace("xlink:href", "href"))
@@ -178,7 +181,7 @@ def test_the_page_stands_alone_and_escapes_what_the_data_say(tmp_path):
 def test_a_page_fits_a_phone_and_marks_the_row_of_the_leader_alone(tmp_path):
     block = spec()
     rows, *_ = evidence.standing(results(tmp_path, block), block)
-    table = words.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="")
+    table = sheets.methods(rows, ["f1/all"], "f1", ["head", "tail"], searched="")
     page = html("t", "a", [Section("", [], pictures.svg(pictures.ranking(rows, "f1/all")), table)])
     assert page.count('<div class="wide"><svg') == page.count('<div class="wide"><table>') == 1
     assert "min-width: min(40em, 7.9in)" in page and 'name="viewport"' in page
@@ -226,13 +229,13 @@ def test_of_equals_on_dev_the_one_that_took_less_time_leads():
 
 
 def test_the_cost_of_the_leader_is_said_in_numbers():
-    assert words.cost(row("a", seconds=75.0)) == (
+    assert words.cost(row("a", seconds=75.0), images=False) == (
         "A run of a took 1.2 min and 1 MB here, and trained 7 parameters."
     )
 
 
 def test_a_class_that_others_are_taken_for_says_so():
-    cells = words.classes([evidence.Worst(0, 9, 9, 90.0, [])], ["x"]).blocks[0].rows[0]
+    cells = sheets.classes([evidence.Worst(0, 9, 9, 90.0, [])], ["x"]).blocks[0].rows[0]
     assert cells[-1].text == "nothing else; others are taken for it"
 
 
@@ -307,7 +310,7 @@ def test_a_leader_does_not_win_against_methods_that_did_not_run():
 
 def test_numbers_stay_behind_names_that_are_written_from_right_to_left():
     hebrew, found = "\u05db\u05dc\u05db\u05dc\u05d4", [evidence.Worst(0, 9, 9, 50.0, [(1, 0.5)])]
-    cells = words.classes(found, ["x", hebrew]).blocks[0].rows[0]
+    cells = sheets.classes(found, ["x", hebrew]).blocks[0].rows[0]
     assert cells[-1].text == f"\u2068{hebrew}\u2069 50 %" and cells[0].text == "x"
     report = {"counts": {"train": [9, 2], "test": [9, 2]}, "classes": ["x", hebrew]}
     assert f"\u2068{hebrew}\u2069, with 2 training" in data_words.rare(report, ["f1/rarest"])[0]
@@ -340,7 +343,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     said = words.headline(rows, "f1/all", made_up_report())
     assert "wins" not in said and "leads, but against b, hardly trained, that is no verdict:" in said
     assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
-    cells = [line[3].text for line in words.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
+    cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
@@ -385,7 +388,7 @@ def test_groups_of_a_metric_without_groups_are_those_of_f1(tmp_path):
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     metric, names = evidence.groups(rows, "balanced_accuracy")
     assert (metric, names) == ("f1", ["head", "tail"])
-    assert "Tail F1" in words.methods(rows, [block["winner"]], metric, names, searched="").heads
+    assert "Tail F1" in sheets.methods(rows, [block["winner"]], metric, names, searched="").heads
 
 
 def test_classes_without_an_error_are_not_called_the_worst(tmp_path):
@@ -439,3 +442,75 @@ def test_labels_of_the_picture_of_costs_do_not_overlap():
     boxes = [text.get_window_extent() for text in figure.axes[1].texts]
     assert len(boxes) == 7
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+ONLY = Collapsed(("usual",), 0.98, 3, 3)
+
+
+def collapsed_row(method, lead=CLEAR, **more):
+    return replace(row(method, lead, **more), only=ONLY)
+
+
+@pytest.mark.parametrize("lead", [CLEAR, OPEN], ids=["worse", "open"])
+def test_a_method_that_names_one_class_alone_is_said_and_counts_in_no_verdict(lead):
+    rows = [row("a", f1=90.0), collapsed_row("b", lead, f1=60.0), row("c", CLEAR)]
+    said = words.headline(rows, "f1/all", made_up_report())
+    assert "a wins against every other method that learned" in said and "against c, the next on dev" in said
+    advice = words.advice(rows, "f1/all", made_up_report())
+    assert advice == [
+        "All other methods that learned score clearly lower.",
+        "b names only 'usual' (98 % of test rows): it did not learn.",
+    ]
+    cells = [line[0].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
+    assert cells == ["a", "b names only 'usual' (98 % of test rows): it did not learn", "c"]
+    assert len({pictures.colour(one, rows) for one in rows}) == 3
+
+
+def test_nobody_wins_where_the_leader_or_all_others_name_one_class_alone():
+    leads = [collapsed_row("a", f1=90.0), row("b", CLEAR), row("c", CLEAR)]
+    said = words.headline(leads, "f1/all", made_up_report())
+    assert "wins" not in said and "leads, but it did not learn, so that is no verdict" in said
+    assert words.advice(leads, "f1/all", made_up_report()) == [
+        "a names only 'usual' (98 % of test rows): it did not learn."
+    ]
+    rest = [row("a", f1=90.0), collapsed_row("b")]
+    assert "wins" not in words.headline(rest, "f1/all", made_up_report()) and not evidence.wins(rest)
+    assert len(words.advice(rest, "f1/all", made_up_report())) == 1
+
+
+def test_runs_that_name_one_class_alone_are_found_in_their_predictions(tmp_path):
+    block = spec()
+    results(tmp_path, block)
+    for seed in (1, 2):
+        file = tmp_path / f"runs/glee/mini/made/cls-tanh/{seed}/predictions.parquet"
+        made_up.pd.read_parquet(file).assign(prediction=0).to_parquet(file, index=False)
+    rows, *_ = evidence.standing(tmp_path, block)
+    only = {one.method: one.only for one in rows}
+    assert only.pop("cls-tanh") == Collapsed(("earn",), 1.0, 2, 3) and not any(only.values())
+    assert "names only 'earn' (100 % of test rows) in 2 of 3 runs: it did not learn" in " ".join(
+        words.advice(rows, "f1/all", made_up_report())
+    )
+
+
+def test_the_cost_of_predictions_stands_beside_that_of_training_with_what_it_was_measured_on(tmp_path):
+    block = spec()
+    results(tmp_path, block)
+    for seed, seconds in ((1, 0.3), (2, 0.6), (3, 9.0)):
+        file = tmp_path / f"runs/glee/mini/made/prompt/{seed}/run.json"
+        about = json.loads(file.read_text()) | {"prediction_seconds": seconds, "threads": 1}
+        about |= {"device": "x86_64 CPU", "data": {"rows": {"train": 9, "test": 300}}}
+        file.write_text(json.dumps(about))
+    rows, *_ = evidence.standing(tmp_path, block)
+    assert rows[0].predicting == pytest.approx(2.0) and np.isnan(rows[1].predicting)
+    assert words.cost(rows[0], images=False).endswith("It predicts 1,000 texts in 2 s.")
+    sheet = sheets.methods(rows, ["f1/all"], "f1", [], searched="", images=True)
+    assert sheet.heads[-1] == "seconds for 1,000 images"
+    assert [line[-1].text for line in sheet.blocks[0].rows] == ["2", "", ""]
+    assert "on x86_64 CPU, 1 thread, without loading the model and decoding images" in sheet.notes[1]
+
+
+def test_without_times_of_predictions_the_page_shows_none(tmp_path):
+    block = spec()
+    rows, *_ = evidence.standing(results(tmp_path, block), block)
+    sheet = sheets.methods(rows, ["f1/all"], "f1", [], searched="")
+    assert sheet.heads[-1] == "memory, MB" and "predicts" not in words.cost(rows[0], images=False)

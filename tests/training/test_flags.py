@@ -9,6 +9,7 @@ import toy
 import toy_images
 from conftest import ROW_T5
 
+from tailprompt.report.tables.notes import FLAGS
 from tailprompt.training.flags import collapsed, constant, flags, still
 
 CLASSES = ["music", "sport", "law"]
@@ -45,11 +46,28 @@ def test_a_loss_that_never_moves_is_flagged(losses, flagged):
 )
 def test_predictions_that_are_all_one_class_are_flagged(prediction, label, name):
     found = constant(rows(prediction, label), CLASSES)
-    assert (name is None and found is None) or name in found
+    assert (name is None and not found) or name in found["constant"]
 
 
 def test_dev_alone_flags_nothing():
-    assert constant(rows([1, 1, 1, 1]).assign(split="dev"), CLASSES) is None
+    assert constant(rows([1, 1, 1, 1]).assign(split="dev"), CLASSES) == {}
+
+
+@pytest.mark.parametrize(
+    "named, there, flag",
+    [
+        (100, 100, None),  # as they should be
+        (100, 97, "constant"),
+        (98, 40, "nearly_constant"),
+        (95, 75, "nearly_constant"),
+        (95, 76, None),  # nearly as many as there are
+        (94, 40, None),
+    ],
+)
+def test_predictions_that_are_nearly_all_one_class_are_flagged_where_far_fewer_rows_are(named, there, flag):
+    first = lambda number: np.where(np.arange(100) < number, 1, 0)  # noqa: E731
+    found = constant(rows(first(named), first(there)), CLASSES)
+    assert [*found] == ([flag] if flag else []) and (not flag or "'sport'" in found[flag])
 
 
 @pytest.mark.parametrize(
@@ -86,6 +104,7 @@ def test_a_collapsed_pool_is_flagged_in_run_json(tmp_path, monkeypatch):
 def test_every_flag_is_found():
     found = flags([{"loss": 1.0}, {"loss": 1.0}], rows([1] * 4, prompts=[[0, 1]] * 4), CLASSES, pool=8)
     assert found.keys() == {"still", "constant", "collapsed"}
+    assert found.keys() | {"nearly_constant"} == FLAGS.keys()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from tailprompt.data.columns import (
     ENCODING,
@@ -101,7 +102,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
     check_form(path)
     placed = rows(path, "utf-8-sig", hint=ENCODING)
     table = placed.drop(columns=PLACE)
-    have = {name: table[name].map(as_text) for name in table if table[name].map(plain).all()}
+    have = {name: cells for name in table if (cells := texts_of(table[name])) is not None}
     for key, name in ((LABEL, label or first(LABELS, [*table])), (TEXT, text or first(TEXTS, [*table]))):
         if name in {*table} - {*have}:  # no other is taken in its place
             strings(placed, {key: name}, path)
@@ -171,6 +172,13 @@ def garbled(texts: pd.Series) -> list[str]:
     word = next((word for word in found[0].split(" ") if repaired(word) != word), found[0])
     number = counted(len(found), "text", "seem")
     return [f"{number} garbled by a wrong encoding: '{word}' for '{repaired(word)}'"]
+
+
+def texts_of(cells: pd.Series) -> pd.Series | None:
+    """The cells of a column as texts; None where one is a list or an object."""
+    if infer_dtype(cells, skipna=False) == "string":
+        return cells
+    return cells.map(as_text) if cells.map(plain).all() else None
 
 
 def plain(cell) -> bool:

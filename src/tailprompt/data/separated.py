@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tailprompt.data.contents import PLACE, decoded, noted
@@ -92,17 +93,20 @@ def gathered(
         places.append(number)
     again = [places[row] for row in repeats(header, columns)]
     check_rows(path, header, ragged, again, wrong if 2 * len(ragged) < len(places) else None)
-    table = pd.DataFrame(dict(zip(header, (pd.Series(c, dtype=object) for c in columns), strict=True)))
+    table = pd.DataFrame(np.array(columns, dtype=object).T, columns=header, dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
 
 
 def repeats(header: list[str], columns: list[list[str]]) -> list[int]:
     """The rows that show what the header shows, each cell its column's name. (One cell may be meant.)"""
-    rows = range(len(columns[0]) if len(header) > 1 else 0)
+    rows = [*range(len(columns[0]) if len(header) > 1 else 0)]
     for name, column in zip(header, columns, strict=True):
-        alike = {cell for cell in {*column} if len(cell) < 2 * len(name) + 9 and seen(cell) == seen(name)}
-        rows = [row for row in rows if column[row] in alike] if alike else []
-    return [*rows]
+        if not rows:
+            break
+        shown, most = seen(name), 2 * len(name) + 9
+        alike = {cell for cell in {column[row] for row in rows} if len(cell) < most and seen(cell) == shown}
+        rows = [row for row in rows if column[row] in alike]
+    return rows
 
 
 def check_rows(

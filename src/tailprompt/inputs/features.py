@@ -25,6 +25,7 @@ class Features:
     truncated: int
     options: Int[Tensor, " examples"] | None = None
     aligned: object = None
+    seconds: float = 0.0  # that it took to make the vectors
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -48,6 +48,7 @@ class Counted(Written):
 
     held = False  # whether batches are made of what the device holds
     rows: csr_matrix | None = None
+    seconds: float = 0.0  # that it took to count the terms
 
     def numpy(self) -> csr_matrix:
         """The vectors for scikit-learn."""
@@ -69,9 +70,9 @@ class Counted(Written):
         return {"vector": sparse(self.rows[indices.numpy()], device)}, self.labels[indices.to(device)]
 
 
-def counted(texts: Written, rows: csr_matrix) -> Counted:
-    """The texts with their vectors."""
-    return Counted(**{**vars(texts), "rows": rows})
+def counted(texts: Written, rows: csr_matrix, seconds: float) -> Counted:
+    """The texts with their vectors, and the seconds that it took to make these."""
+    return Counted(**{**vars(texts), "rows": rows, "seconds": seconds})
 
 
 def written(table: pd.DataFrame) -> Written:

@@ -89,11 +89,16 @@ def schedule(number: int, rows: int) -> dict[str, str]:
     """The settings of so many steps on so many training rows."""
     epochs = number / -(-rows // BATCH)
     return {
-        "epochs": f"{epochs:.4g}",
-        "patience": f"{epochs:.4g}",
-        "warmup": f"{epochs / 10:.2g}",
+        "epochs": plainly(epochs, 4),
+        "patience": plainly(epochs, 4),
+        "warmup": plainly(epochs / 10, 2),
         "evaluate_every": str(number // EVALUATIONS),
     }
+
+
+def plainly(value: float, digits: int) -> str:
+    """A number of so many digits without an exponent, which YAML reads as a text (4e+02)."""
+    return f"{float(f'{value:.{digits}g}'):.10g}"
 
 
 def cheaper(

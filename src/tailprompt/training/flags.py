@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from tailprompt.tasks.one_class import one_class
+
 STILL = 0.01  # the share by which a loss has to change at least
 USED = 0.5  # the share of a pool that dev and test have to choose at least
 
@@ -20,7 +22,7 @@ def flags(
     """
     found = {
         "still": still([each["loss"] for each in curve]),
-        "constant": constant(rows, classes),
+        **constant(rows, classes),
         "collapsed": collapsed(rows, pool),
     }
     return {name: sentence for name, sentence in found.items() if sentence}
@@ -33,16 +35,15 @@ def still(losses: Sequence[float]) -> str | None:
     return f"the training loss does not move: {losses[0]:.4g} at first and {losses[-1]:.4g} at last"
 
 
-def constant(rows: pd.DataFrame, classes: Sequence[str]) -> str | None:
-    """Test examples of several classes that are all predicted to be of one."""
-    test = rows[rows["split"] == "test"]
-    if "prediction" not in test or test["prediction"].dtype.kind not in "iu":
-        return None
-    if test["prediction"].nunique() != 1 or test["label"].nunique() < 2:
-        return None
-    only = int(test["prediction"].iloc[0])
+def constant(rows: pd.DataFrame, classes: Sequence[str]) -> dict[str, str]:
+    """Test examples of several classes that are all, or nearly all, predicted to be of one."""
+    if (found := one_class(rows[rows["split"] == "test"])) is None:
+        return {}
+    only, share = found
     name = f"'{classes[only]}'" if only < len(classes) else "another token"
-    return f"every prediction on test is {name}"
+    if share == 1:
+        return {"constant": f"every prediction on test is {name}"}
+    return {"nearly_constant": f"{share:.1%} of the predictions on test are {name}, which far fewer are"}
 
 
 def collapsed(rows: pd.DataFrame, pool: int) -> str | None:

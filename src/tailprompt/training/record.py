@@ -61,13 +61,14 @@ def about_training(
     prepared: Prepared,
     dev: dict[str, float],
     *,
+    predicting: float,
     tau: float,
     threshold: float | None,
     start: Path | None,
 ) -> dict:
     """What run.json says of training and of what was chosen.
 
-    dev: the scores on it. threshold: the task's, if it has one. start: the folder of the run that it begins
+    dev: the scores on it. predicting: the seconds that the predictions on test took. threshold: the task's, if it has one. start: the folder of the run that it begins
     from.
     """
     return {
@@ -79,6 +80,7 @@ def about_training(
         **({} if threshold is None else {"threshold": threshold}),
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
+        "prediction_seconds": round(predicting, 4),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tailprompt.components.run import Run, repeated
 from tailprompt.inputs.examples import Split
 from tailprompt.inputs.features import Features
@@ -24,19 +26,19 @@ def with_vectors(model: Model, splits: dict[str, Split], run: Run) -> dict[str, 
 
 def with_terms(body: Terms, splits: dict[str, Written]) -> dict[str, Counted]:
     """The splits with the vectors of their texts; the terms are fitted to the training texts, if any."""
-    train = splits["train"]
-    made = {"train": body.fit(train.texts)} if len(train) else {}
-    others = {
-        split: body.vectors(texts.texts)
-        for split, texts in splits.items()
-        if split not in made and len(texts)
-    }
-    return splits | {split: counted(splits[split], rows) for split, rows in (made | others).items()}
+    made = {}
+    for split in sorted(splits, key=lambda name: name != "train"):
+        if texts := splits[split].texts:
+            begun = time.monotonic()
+            rows = body.fit(texts) if split == "train" else body.vectors(texts)
+            made[split] = counted(splits[split], rows, time.monotonic() - begun)
+    return splits | made
 
 
 def vectors_of(model: Model, examples: Split, precision: str) -> Features:
     """The vectors that the head reads of each example, on its device."""
     set_precision(precision)
+    begun = time.monotonic()
     made = predict(model, examples, precision=precision, apply=lambda batch: model.read(batch).vector)
     return Features(
         vectors=made.to(examples.labels.device),
@@ -46,4 +48,5 @@ def vectors_of(model: Model, examples: Split, precision: str) -> Features:
         truncated=examples.truncated,
         options=getattr(examples, "options", None),
         aligned=getattr(examples, "aligned", None),
+        seconds=time.monotonic() - begun,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from math import isnan
 from pathlib import Path
@@ -65,15 +66,20 @@ def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scor
 
 def predicted(
     model: Model, splits: dict[str, Split], run: Run, scorer: Scorer
-) -> tuple[dict[str, Tensor], float]:
-    """The logits of dev and test (if they have examples) after tau-norm, and the tau that dev selected."""
-    logits = {
-        split: predict(model, splits[split], precision=run.precision)
-        for split in ("dev", "test")
-        if len(splits[split])
-    }
+) -> tuple[dict[str, Tensor], float, float]:
+    """The logits of dev and test (if they have examples) after tau-norm, and the tau that dev selected.
+
+    And the seconds that the predictions on test took, with the making of vectors where these are kept.
+    """
+    logits, took = {}, 0.0
+    for split in ("dev", "test"):  # dev first, so that test waits for nothing that is done once
+        if len(splits[split]):
+            begun = time.monotonic()
+            logits[split] = predict(model, splits[split], precision=run.precision)
+            took = time.monotonic() - begun + getattr(splits[split], "seconds", 0.0)
     tau = choose_tau(model, logits.get("dev"), given(splits["dev"]), run, scorer)
-    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau
+    took = took if "test" in logits else 0.0
+    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau, took
 
 
 def choose_tau(model: Model, logits: Tensor | None, dev: Given, run: Run, scorer: Scorer) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from tailprompt.errors import counted
+from tailprompt.report.figures.style import prints
 from tailprompt.report.page import evidence
 from tailprompt.tasks import metrics
 
@@ -84,6 +85,14 @@ def few_rows(score: str, report: dict) -> str:
         f"rows at least, and on average {evidence.EACH} of {of}: label more, or give more of the data to "
         "test (shares in the row of the data set)."
     )
+
+
+def called(c: int, names: list[str]) -> str:
+    """The name of a class, with its number where the pictures have no letters for it."""
+    if c >= len(names):
+        return "no class"
+    name = isolated(names[c])
+    return name if prints(names[c]) else f"{name} (class {c})"
 
 
 def isolated(name: str) -> str:

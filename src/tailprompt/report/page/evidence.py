@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, counted, known
 from tailprompt.plan import agreement
 from tailprompt.report import bootstrap, records, verdicts
 from tailprompt.report.answers import answers
+from tailprompt.report.page.collapsed import Collapsed, collapsed
 from tailprompt.report.page.lengths import Length, length
 from tailprompt.report.sheet import greek
 from tailprompt.report.tables.comparison import gains, ranked
@@ -53,11 +54,19 @@ class Row:
     length: Length
     seconds: float  # of a run
     memory: float  # MB, the most of a run
+    predicting: float = np.nan  # seconds for a thousand rows of test
+    hardware: str = ""  # that predicted
+    only: Collapsed | None = None  # the class that it names alone
 
     @property
     def worse(self) -> bool:
         """Whether it is clearly worse than the leader; False where this is unknown."""
         return bool(self.lead[0] < 0 and self.lead[3] < verdicts.ALPHA)
+
+    @property
+    def learned(self) -> bool:
+        """Whether it names several classes, so that verdicts count it."""
+        return self.only is None
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
         test = 100 * table[(table.split == "test") & (table.method == method)].set_index("score").value
         means = test.groupby(level=0, sort=False).mean().to_dict()
         cost = pd.DataFrame(list(here.record)).reindex(columns=["trainable", "seconds", "memory_mb"])
+        predicting, hardware = prediction(here.record)
         rows.append(
             Row(
                 method,
@@ -116,9 +126,25 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
                 length(here),
                 cost.seconds.median(),
                 cost.memory_mb.max(),
+                predicting,
+                hardware,
+                collapsed(here, report),
             )
         )
     return rows, runs, report
+
+
+def prediction(runs: pd.Series) -> tuple[float, str]:
+    """The seconds for a thousand rows of test, a median over runs, and on what; NaN where none says it."""
+    timed = [one for one in runs if "prediction_seconds" in one]
+    if not timed:
+        return np.nan, ""
+    each = [1000 * one["prediction_seconds"] / max(1, one["data"]["rows"]["test"]) for one in timed]
+    devices = {
+        f"{one['device']}, {counted(one['threads'], 'thread')}" if "CPU" in one["device"] else one["device"]
+        for one in timed
+    }
+    return float(np.median(each)), " or ".join(sorted(devices))
 
 
 def judged(leads: dict[str, tuple], score: str, report: dict) -> dict[str, tuple]:
@@ -150,8 +176,14 @@ def tested(score: str, report: dict) -> list[int]:
 
 
 def wins(rows: list[Row]) -> bool:
-    """Whether the leader is clearly better than every other method, each trained enough to be judged."""
-    return len(rows) > 1 and all(row.worse and not row.length.hardly for row in rows[1:])
+    """Whether the leader is clearly better than all others that learned, each trained enough to be judged."""
+    others = judged_of(rows)
+    return bool(others) and rows[0].learned and all(row.worse and not row.length.hardly for row in others)
+
+
+def judged_of(rows: list[Row]) -> list[Row]:
+    """The methods beside the leader that a verdict counts: those that learned."""
+    return [row for row in rows[1:] if row.learned]
 
 
 def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:

@@ -16,6 +16,8 @@ from tailprompt.report.sheet import number
 from tailprompt.tasks import metrics
 
 LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#D9D9D9"  # apart in grey too
+HOLLOW = "#FFFFFF"  # of what did not learn
+EDGE = {"edgecolor": style.INK, "linewidth": 0.4}
 ON_SCREEN = 1.25  # the width of a picture in a window, in that on paper
 LEAST = 40  # em, below which words are too small, so that the page scrolls
 SALT = {"svg.hashsalt": "tailprompt", "svg.fonttype": "path"}  # the same bytes each time, and on any machine
@@ -32,7 +34,10 @@ def svg(figure: Figure) -> str:
 
 
 def colour(row: Row, rows: list[Row]) -> str:
-    """Blue for the leader, light blue for what is not clearly worse, light grey for the rest."""
+    """Blue for the leader, light blue for what is not clearly worse, light grey for what is; white without
+    a verdict, for what did not learn."""
+    if not row.learned:
+        return HOLLOW
     return LEADER if row is rows[0] else WORSE if row.worse else NEAR
 
 
@@ -46,7 +51,7 @@ def ranking(rows: list[Row], score: str) -> Figure:
         places = np.arange(len(rows))[::-1]
         for place, row in zip(places, rows, strict=True):
             mean = row.scores[score]
-            bars.barh(place, mean, color=colour(row, rows), height=0.62)
+            bars.barh(place, mean, color=colour(row, rows), height=0.62, **EDGE)
             bars.plot(row.seeds, [place] * len(row.seeds), "o", ms=2.5, color=style.INK, alpha=0.7)
             bars.text(max(mean, *row.seeds), place, f"  {number(mean)}", va="center", color=style.INK)
             cost.plot(row.seconds, mean, "o", ms=6, color=colour(row, rows), mec=style.INK, mew=0.4)
@@ -60,9 +65,9 @@ def ranking(rows: list[Row], score: str) -> Figure:
         cost.set_xlabel("seconds of a training run")
         cost.set_ylabel(style.tested(score))
         named_beside(cost, rows, score)
-        told = {"leads": LEADER, "not clearly worse": NEAR, "clearly worse": WORSE}
+        told = {"leads": LEADER, "not clearly worse": NEAR, "clearly worse": WORSE, "did not learn": HOLLOW}
         there = {colour(row, rows) for row in rows}
-        patches = [Patch(color=look, label=says) for says, look in told.items() if look in there]
+        patches = [Patch(facecolor=look, label=says, **EDGE) for says, look in told.items() if look in there]
         figure.legend(handles=patches, loc="outside upper left", ncols=len(patches))
     return figure
 
@@ -93,7 +98,7 @@ def by_group(rows: list[Row], metric: str, names: list[str]) -> Figure:
         places = np.arange(len(rows))[::-1]
         for panel, name in zip(axes[0], names, strict=True):
             values = [row.scores[f"{metric}/{name}"] for row in rows]
-            panel.barh(places, values, color=[colour(row, rows) for row in rows], height=0.62)
+            panel.barh(places, values, color=[colour(row, rows) for row in rows], height=0.62, **EDGE)
             for place, value in zip(places, values, strict=True):
                 panel.text(value, place, f" {number(value)}", va="center")
             panel.set_title(metrics.GROUPS[name])

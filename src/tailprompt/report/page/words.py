@@ -8,11 +8,11 @@ import numpy as np
 
 from tailprompt.errors import counted
 from tailprompt.report import verdicts
-from tailprompt.report.figures.style import prints
 from tailprompt.report.page import data_words, evidence
-from tailprompt.report.page.evidence import LEAST, More, Row, Worst
+from tailprompt.report.page.evidence import LEAST, More, Row, Worst, judged_of
 from tailprompt.report.page.lengths import SHORT
-from tailprompt.report.sheet import Block, Cell, Sheet, chance, number
+from tailprompt.report.page.sheets import alone, brief
+from tailprompt.report.sheet import chance, number
 from tailprompt.tasks import metrics
 
 NAMED = 8  # classes without an F1 that are named
@@ -24,19 +24,25 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
     if len(rows) == 1:
         return f"{first.title} is the only method with all its runs: {said}."
-    nearest = min(rows[1:], key=lambda row: (-row.dev, row.seconds, row.method))  # as the table has it
-    beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev"
+    others = judged_of(rows)
+    if not others:
+        return f"{first.title} is the only method that learned: {said}."
+    nearest = min(others, key=lambda row: (-row.dev, row.seconds, row.method))  # as the table has it
+    some = " of those that learned" if len(others) < len(rows) - 1 else ""
+    beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev{some}"
     if evidence.wins(rows):
         every = " against every other method" if len(rows) > 2 else ""
-        ran = " that ran" if of > len(rows) else ""
+        ran = " that learned" if some else " that ran" if of > len(rows) else ""
         return f"{first.title} wins{every}{ran}: {beside}."
     why = "no method wins clearly"
     if evidence.too_small(score, report):
         why = "the test set is too small for a verdict"
-    elif all(row.worse for row in rows[1:]):
-        short = [row for row in rows[1:] if row.length.hardly]
+    elif not first.learned:
+        why = "it did not learn, so that is no verdict"
+    elif all(row.worse for row in others):
+        short = [row for row in others if row.length.hardly]
         why = f"against {listed(short)}, hardly trained, that is no verdict"
-    best = max(rows[1:], key=lambda row: row.scores[score])
+    best = max(others, key=lambda row: row.scores[score])
     if best.scores[score] > first.scores[score]:
         ahead = (
             f"{best.title} has the best test score, {number(best.scores[score])} ({number(best.dev)} on dev)"
@@ -68,10 +74,13 @@ def advice(rows: list[Row], score: str, report: dict) -> list[str]:
     if len(rows) == 1:
         return ["There is nothing to compare it with yet."]
     if evidence.too_small(score, report):
-        return [data_words.few_rows(score, report), *hardly(rows)]
-    near = [row for row in rows[1:] if not row.worse]
+        return [data_words.few_rows(score, report), *doubts(rows)]
+    others = judged_of(rows) if rows[0].learned else []
+    near = [row for row in others if not row.worse]
     if not near:
-        return ["All other methods score clearly lower.", *hardly(rows)]
+        learned = " that learned" if len(others) < len(rows) - 1 else ""
+        lower = f"All other methods{learned} score clearly lower."
+        return [*([lower] if others else []), *doubts(rows)]
     words = f"Not clearly worse: {listed(near)}. It takes more seeds or test rows to tell them apart."
     best = max(near, key=lambda row: row.lead[0])
     if best.seconds < rows[0].seconds:
@@ -79,20 +88,29 @@ def advice(rows: list[Row], score: str, report: dict) -> list[str]:
             f" The best of these on test, {best.title}, is cheaper: {time(best.seconds)} a run, not "
             f"{time(rows[0].seconds)}."
         )
-    return [words, *hardly(rows)]
+    return [words, *doubts(rows)]
 
 
-def cost(row: Row) -> str:
-    """What a run of a method takes."""
+def cost(row: Row, *, images: bool) -> str:
+    """What a run of a method takes, and what its predictions take where that was measured."""
+    things = "images" if images else "texts"
+    predicts = (
+        "" if np.isnan(row.predicting) else f" It predicts 1,000 {things} in {brief(row.predicting)} s."
+    )
     return (
         f"A run of {row.title} took {time(row.seconds)} and {row.memory:,.0f} MB here, and trained "
-        f"{row.trained:,.0f} parameters."
+        f"{row.trained:,.0f} parameters.{predicts}"
     )
+
+
+def doubts(rows: list[Row]) -> list[str]:
+    """Which methods did not learn, and which were hardly trained."""
+    return [f"{row.title} {alone(row.only)}." for row in rows if row.only] + hardly(rows)
 
 
 def hardly(rows: list[Row]) -> list[str]:
     """What was hardly trained, and what to change."""
-    short = [row for row in rows if row.length.hardly]
+    short = [row for row in rows if row.length.hardly and row.learned]
     if not short:
         return []
     return [
@@ -151,81 +169,6 @@ def time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def methods(rows: list[Row], names: list[str], metric: str, groups: list[str], *, searched: str) -> Sheet:
-    """Methods by score: the lead of the leader, groups of classes by `metric`, training, cost.
-
-    names: the score that decides, and others beside it. searched: what searches the settings of each method,
-    if these were not chosen on dev for each.
-    """
-    score, *others = names
-    of = "" if score.startswith(f"{metric}/") else f" {metrics.METRICS[metric]}"
-    heads = ["method", metrics.title(score), "behind by", *(f"{metrics.GROUPS[name]}{of}" for name in groups)]
-    heads += [metrics.title(name) for name in others]
-    heads += ["trained for", "trained parameters", "seconds a run", "memory, MB"]
-    shown = [f"{metric}/{name}" for name in groups] + others
-    best = {name: max(row.scores[name] for row in rows) for name in shown}
-    lines = []
-    for place, row in enumerate(rows):
-        spread = number(float(np.std(row.seeds, ddof=1))) if len(row.seeds) > 1 else ""
-        cells = [Cell(row.title, best=place == 0), Cell(number(row.scores[score]), spread, best=place == 0)]
-        cells += [Cell(behind(row) if place else "")]
-        cells += [Cell(number(row.scores[name]), best=row.scores[name] == best[name]) for name in shown]
-        cells += [Cell(duration(row))]
-        cells += [Cell(f"{row.trained:,.0f}"), Cell(number(row.seconds, 0)), Cell(f"{row.memory:,.0f}")]
-        lines.append(cells)
-    runs = f"mean ± SD of {len(rows[0].seeds)} seeds" if len(rows[0].seeds) > 1 else "one seed"
-    judged = (
-        " with its 95 % interval (Student's t over seeds, bootstrap over test rows); clearly worse is a p "
-        f"below 0.05 among {len(rows) - 1} comparisons (Holm)"
-        if any(not np.isnan(row.lead[3]) for row in rows)
-        else ""
-    )
-    notes = [
-        f"Points on test, {runs}. The leader is the best on dev; the others follow by their score on test. "
-        f"Behind by: the leader's lead{judged}. Seconds and memory are those of this machine, with what else "
-        "ran on it."
-    ]
-    if searched:
-        notes.append(f"One learning rate a method, not searched: a first round. {searched} searches it.")
-    return sheet("Methods", heads, lines, notes, words=1)
-
-
-def duration(row: Row) -> str:
-    """How long a method was trained, and whether that was enough."""
-    length = row.length
-    if not length.steps:
-        return "fitted"
-    told = f"{length.steps:,.0f} steps, {number(length.epochs)} epochs"
-    if not length.hardly:
-        return told
-    return f"{told}: {'too few' if length.steps < SHORT else 'still rising'}"
-
-
-def behind(row: Row) -> str:
-    """The leader's lead over a method, short."""
-    points, low, high, p = row.lead
-    known = "" if np.isnan(p) else f" ({number(-high)} to {number(-low)})"
-    return number(-points) + known
-
-
-def classes(found: list[Worst], names: list[str]) -> Sheet:
-    """The worst classes and what they are taken for. names: of all classes."""
-    lines = []
-    for one in found:
-        taken = ", ".join(f"{called(c, names)} {100 * share:.0f} %" for c, share in one.taken)
-        lines.append(
-            [Cell(called(one.id, names)), Cell(f"{one.train:,}"), Cell(f"{one.test:,}"), Cell(number(one.f1))]
-        )
-        lines[-1].append(Cell(taken or "nothing else; others are taken for it"))
-    heads = ["class", "training rows", "test rows", "F1", "its test rows are taken for"]
-    caption = (
-        f"The {counted(len(found), 'class')} of the lowest F1 of the leader"
-        if len(found) > 1
-        else "The worst class"
-    )
-    return sheet(caption, heads, lines, [], words=1, last="l")
-
-
 def left_out(report: dict, found: list[Worst]) -> list[str]:
     """Which classes are not told of, and that no other has an error."""
     counts, names = report["counts"]["test"], report["classes"]
@@ -235,27 +178,15 @@ def left_out(report: dict, found: list[Worst]) -> list[str]:
         [] if found else [f"No error in the {counted(len(told), 'class')} with {LEAST} test rows or more."]
     )
     if few:
-        shown = ", ".join(called(c, names) for c in few[:NAMED]) + (", ..." if len(few) > NAMED else "")
+        shown = ", ".join(data_words.called(c, names) for c in few[:NAMED]) + (
+            ", ..." if len(few) > NAMED else ""
+        )
         one = len(few) == 1
         words.append(
             f"{counted(len(few), 'class')} {'has' if one else 'have'} fewer than {LEAST} test rows and "
             f"{'is' if one else 'are'} left out here, as an F1 of so few is chance: {shown}."
         )
     return words
-
-
-def called(c: int, names: list[str]) -> str:
-    """The name of a class, with its number where the pictures have no letters for it."""
-    if c >= len(names):
-        return "no class"
-    name = data_words.isolated(names[c])
-    return name if prints(names[c]) else f"{name} (class {c})"
-
-
-def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: int, last="r") -> Sheet:
-    """A table with words in the first columns (and perhaps the last), numbers in the others."""
-    align = ["l"] * words + ["r"] * (len(heads) - words - 1) + [last]
-    return Sheet(caption, "", [("", len(heads))], heads, align, [Block("", lines)], notes)
 
 
 def growth(data: More, row: Row, *, leads: bool, small: bool = False, part: bool = False) -> str:

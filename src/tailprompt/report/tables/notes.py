@@ -12,6 +12,7 @@ from tailprompt.report import records
 from tailprompt.report.sheet import greek
 from tailprompt.tasks import metrics
 from tailprompt.tasks.classification import CLASSIFICATION
+from tailprompt.tasks.one_class import MOST
 from tailprompt.tasks.registry import recorded
 
 
@@ -181,6 +182,7 @@ def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
 FLAGS = {
     "still": "Training loss does not move",
     "constant": "All test examples are predicted as one class",
+    "nearly_constant": f"{MOST:.0%} of the test examples or more are predicted as one class, which far fewer are of",
     "collapsed": "Pool of group prompts has collapsed",
 }
 
