@@ -68,8 +68,8 @@ def about_training(
 ) -> dict:
     """What run.json says of training and of what was chosen.
 
-    dev: the scores on it. predicting: the seconds that the predictions on test took. threshold: the task's, if it has one. start: the folder of the run that it begins
-    from.
+    dev: the scores on it. predicting: the seconds that the predictions on test took. threshold: the task's,
+    if it has one. start: the folder of the run that it begins from.
     """
     return {
         "steps": progress.step,
