@@ -182,7 +182,7 @@ def flagged(runs: pd.DataFrame, reports: dict, spec: dict) -> list[str]:
 FLAGS = {
     "still": "Training loss does not move",
     "constant": "All test examples are predicted as one class",
-    "nearly_constant": f"At least {MOST:.0%} of test examples are predicted as one class, which far fewer are",
+    "nearly_constant": f"At least {MOST:.0%} of test examples are predicted as one class, and far fewer are",
     "collapsed": "Pool of group prompts has collapsed",
 }
 
