@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tailprompt.data.readers import header
+from tailprompt.data import separated
+from tailprompt.data.labels import seen
+from tailprompt.data.readers import header, rows
 from tailprompt.errors import BadInput
 from tailprompt.predict import WRITERS
 
@@ -29,3 +31,16 @@ def test_a_header_that_cannot_be_read_is_one_sentence(tmp_path, name):
     (tmp_path / name).write_bytes(b"\xff\xfe of another kind")
     with pytest.raises(BadInput, match=f"{name} cannot be read"):
         header(tmp_path / name)
+
+
+def test_a_file_of_many_columns_is_not_compared_with_its_header_column_by_column(tmp_path, monkeypatch):
+    names, asked = ["text", "label", *(f"c{n}" for n in range(500))], []
+    lines = [",".join(names), *(",".join(["some text", "a", *["0.5"] * 500]) for _ in range(20))]
+    (tmp_path / "a.csv").write_text("\n".join(lines), "utf-8")
+    monkeypatch.setattr(separated, "seen", lambda text: asked.append(text) or seen(text))
+    table = rows(tmp_path / "a.csv", "utf-8", hint="")
+    assert table.shape == (20, 503) and len(asked) <= 4
+    assert {*table.dtypes.map(str)} <= {"object", "str"} and table["c7"].dtype == object
+    (tmp_path / "b.csv").write_text("\n".join([*lines, lines[0].upper()]), "utf-8")
+    with pytest.raises(BadInput, match="1 row is the header itself .lines 22."):
+        rows(tmp_path / "b.csv", "utf-8", hint="")

@@ -251,6 +251,14 @@ def test_methods_are_trained_for_as_many_steps_whatever_the_rows(tmp_path, rows)
     assert told["patience"] == told["epochs"] and told["select"] == ("f1" if rows >= 500 else "last")
 
 
+@pytest.mark.parametrize("train", [[3, 3], [9, 5]])
+def test_a_tiny_file_of_short_texts_is_trained_for_epochs_that_yaml_reads_as_numbers(tmp_path, train):
+    looked = replace(looked_at(train=train, dev=[1, 1], test=[2, 2]), texts=("a b c",) * 8)
+    whole = settled(tmp_path, looked)
+    of_methods = [row["warmup"] for row in whole["methods"].values() if "warmup" in row]
+    assert max(of_methods) >= 100 and all(type(each) in (int, float) for each in of_methods)
+
+
 @pytest.mark.parametrize("language", ["en", "image"])
 @pytest.mark.parametrize("dev, step", [(30, "last"), (120, "f1")])
 def test_few_dev_rows_choose_no_step_but_the_settings_of_a_fitted_head(tmp_path, language, dev, step):

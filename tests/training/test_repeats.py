@@ -1,5 +1,7 @@
 """Vectors of a frozen body: which splits have them, and that a run on them is the run on its examples."""
 
+import json
+
 import pandas as pd
 import pytest
 import tiny_vit
@@ -141,3 +143,14 @@ def test_batches_of_vectors_are_those_of_the_examples():
     vectors = vectors_of(model_of(run), examples, "float32")
     for field in ("labels", "lengths", "names", "truncated"):
         assert getattr(vectors, field) is getattr(examples, field)
+
+
+@pytest.mark.parametrize("method, changes", [("cls-tanh", PROBE), ("cls-tanh", {})], ids=["vectors", "body"])
+def test_the_time_of_predictions_on_test_is_in_run_json_with_that_of_the_body(
+    tmp_path, monkeypatch, method, changes
+):
+    clock = iter(range(10_000))  # each look at it takes a second
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    folder = toy.run(tmp_path, method, epochs=1, **changes)
+    about = json.loads((folder / "run.json").read_text("utf-8"))
+    assert about["prediction_seconds"] == (2 if changes else 1)
