@@ -70,7 +70,7 @@ class Counted(Written):
         return {"vector": sparse(self.rows[indices.numpy()], device)}, self.labels[indices.to(device)]
 
 
-def counted(texts: Written, rows: csr_matrix, seconds: float) -> Counted:
+def counted(texts: Written, rows: csr_matrix, seconds: float = 0.0) -> Counted:
     """The texts with their vectors, and the seconds that it took to make these."""
     return Counted(**{**vars(texts), "rows": rows, "seconds": seconds})
 
