@@ -487,7 +487,7 @@ def test_runs_that_name_one_class_alone_are_found_in_their_predictions(tmp_path)
     rows, *_ = evidence.standing(tmp_path, block)
     only = {one.method: one.only for one in rows}
     assert only.pop("cls-tanh") == Collapsed(("earn",), 1.0, 2, 3) and not any(only.values())
-    assert "names only 'earn' (100 % of test rows) in 2 of 3 runs: it did not learn" in " ".join(
+    assert "names only 'earn' (100 % of test rows) in 2 of 3 runs: these did not learn" in " ".join(
         words.advice(rows, "f1/all", made_up_report())
     )
 
@@ -497,16 +497,22 @@ def test_the_cost_of_predictions_stands_beside_that_of_training_with_what_it_was
     results(tmp_path, block)
     for seed, seconds in ((1, 0.3), (2, 0.6), (3, 9.0)):
         file = tmp_path / f"runs/glee/mini/made/prompt/{seed}/run.json"
-        about = json.loads(file.read_text()) | {"prediction_seconds": seconds, "threads": 1}
+        about = json.loads(file.read_text()) | {"prediction_cpu_seconds": seconds, "threads": 1}
+        about["prediction_seconds"] = 7 * seconds  # with what else ran
         about |= {"device": "x86_64 CPU", "data": {"rows": {"train": 9, "test": 300}}}
         file.write_text(json.dumps(about))
+    gpu = about | {"device": "NVIDIA H200", "prediction_seconds": 3.0}
+    assert evidence.prediction(made_up.pd.Series([gpu])) == (10.0, "NVIDIA H200")
     rows, *_ = evidence.standing(tmp_path, block)
     assert rows[0].predicting == pytest.approx(2.0) and np.isnan(rows[1].predicting)
     assert words.cost(rows[0], images=False).endswith("It predicts 1,000 texts in 2 s.")
     sheet = sheets.methods(rows, ["f1/all"], "f1", [], searched="", images=True)
     assert sheet.heads[-1] == "seconds for 1,000 images"
     assert [line[-1].text for line in sheet.blocks[0].rows] == ["2", "", ""]
-    assert "on x86_64 CPU, 1 thread, without loading the model and decoding images" in sheet.notes[1]
+    assert (
+        "on x86_64 CPU (1 thread, processor time), without loading the model and decoding images"
+        in sheet.notes[1]
+    )
 
 
 def test_without_times_of_predictions_the_page_shows_none(tmp_path):

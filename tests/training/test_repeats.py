@@ -154,3 +154,4 @@ def test_the_time_of_predictions_on_test_is_in_run_json_with_that_of_the_body(
     folder = toy.run(tmp_path, method, epochs=1, **changes)
     about = json.loads((folder / "run.json").read_text("utf-8"))
     assert about["prediction_seconds"] == (2 if changes else 1)
+    assert 0 < about["prediction_cpu_seconds"] < about["cpu_seconds"]

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tailprompt.machine.clock import Spent
+
 
 @dataclass(frozen=True)
 class Features:
@@ -25,7 +27,7 @@ class Features:
     truncated: int
     options: Int[Tensor, " examples"] | None = None
     aligned: object = None
-    seconds: float = 0.0  # that it took to make the vectors
+    spent: Spent = Spent()  # on the vectors
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tailprompt.machine.clock import Spent
 from tailprompt.model.terms import sparse
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Counted(Written):
 
     held = False  # whether batches are made of what the device holds
     rows: csr_matrix | None = None
-    seconds: float = 0.0  # that it took to count the terms
+    spent: Spent = Spent()  # on counting the terms
 
     def numpy(self) -> csr_matrix:
         """The vectors for scikit-learn."""
@@ -70,9 +71,9 @@ class Counted(Written):
         return {"vector": sparse(self.rows[indices.numpy()], device)}, self.labels[indices.to(device)]
 
 
-def counted(texts: Written, rows: csr_matrix, seconds: float = 0.0) -> Counted:
-    """The texts with their vectors, and the seconds that it took to make these."""
-    return Counted(**{**vars(texts), "rows": rows, "seconds": seconds})
+def counted(texts: Written, rows: csr_matrix, spent: Spent = Spent()) -> Counted:  # noqa: B008
+    """The texts with their vectors, and what was spent on these."""
+    return Counted(**{**vars(texts), "rows": rows, "spent": spent})
 
 
 def written(table: pd.DataFrame) -> Written:

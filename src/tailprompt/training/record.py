@@ -14,6 +14,7 @@ from tailprompt.data.report import content
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json
 from tailprompt.inputs.examples import Split
+from tailprompt.machine.clock import Spent
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model
 from tailprompt.tasks.registry import told
@@ -61,14 +62,14 @@ def about_training(
     prepared: Prepared,
     dev: dict[str, float],
     *,
-    predicting: float,
+    predicting: Spent,
     tau: float,
     threshold: float | None,
     start: Path | None,
 ) -> dict:
     """What run.json says of training and of what was chosen.
 
-    dev: the scores on it. predicting: the seconds that the predictions on test took. threshold: the task's,
+    dev: the scores on it. predicting: what the predictions on test took. threshold: the task's,
     if it has one. start: the folder of the run that it begins from.
     """
     return {
@@ -80,7 +81,8 @@ def about_training(
         **({} if threshold is None else {"threshold": threshold}),
         "micro_batch": progress.micro,
         "training_seconds": round(progress.seconds, 2),
-        "prediction_seconds": round(predicting, 4),
+        "prediction_seconds": round(predicting.seconds, 4),
+        "prediction_cpu_seconds": round(predicting.cpu_seconds, 4),
     }
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 from tailprompt.components.run import Run, repeated
 from tailprompt.inputs.examples import Split
 from tailprompt.inputs.features import Features
 from tailprompt.inputs.written import Counted, Written, counted
+from tailprompt.machine.clock import started
 from tailprompt.model.compose import Model
 from tailprompt.model.terms import Terms
 from tailprompt.training.batches import predict
@@ -29,16 +28,16 @@ def with_terms(body: Terms, splits: dict[str, Written]) -> dict[str, Counted]:
     made = {}
     for split in sorted(splits, key=lambda name: name != "train"):
         if texts := splits[split].texts:
-            begun = time.monotonic()
+            spent = started()
             rows = body.fit(texts) if split == "train" else body.vectors(texts)
-            made[split] = counted(splits[split], rows, time.monotonic() - begun)
+            made[split] = counted(splits[split], rows, spent())
     return splits | made
 
 
 def vectors_of(model: Model, examples: Split, precision: str) -> Features:
     """The vectors that the head reads of each example, on its device."""
     set_precision(precision)
-    begun = time.monotonic()
+    spent = started()
     made = predict(model, examples, precision=precision, apply=lambda batch: model.read(batch).vector)
     return Features(
         vectors=made.to(examples.labels.device),
@@ -48,5 +47,5 @@ def vectors_of(model: Model, examples: Split, precision: str) -> Features:
         truncated=examples.truncated,
         options=getattr(examples, "options", None),
         aligned=getattr(examples, "aligned", None),
-        seconds=time.monotonic() - begun,
+        spent=spent(),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from math import isnan
 from pathlib import Path
@@ -14,6 +13,7 @@ from tailprompt.components.run import Run
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json
 from tailprompt.inputs.examples import Split
+from tailprompt.machine.clock import Spent, started
 from tailprompt.model.compose import Model, rescaled
 from tailprompt.tasks.task import Given, Task, watched
 from tailprompt.training.batches import predict
@@ -66,20 +66,23 @@ def dev_scores(logits: dict[str, Tensor], splits: dict[str, Split], scorer: Scor
 
 def predicted(
     model: Model, splits: dict[str, Split], run: Run, scorer: Scorer
-) -> tuple[dict[str, Tensor], float, float]:
+) -> tuple[dict[str, Tensor], float, Spent]:
     """The logits of dev and test (if they have examples) after tau-norm, and the tau that dev selected.
 
-    And the seconds that the predictions on test took, with the making of vectors where these are kept.
+    And what the predictions on test took, with the making of vectors where these are kept.
     """
-    logits, took = {}, 0.0
+    logits, took = {}, {}
     for split in ("dev", "test"):  # dev first, so that test waits for nothing that is done once
         if len(splits[split]):
-            begun = time.monotonic()
+            spent = started()
             logits[split] = predict(model, splits[split], precision=run.precision)
-            took = time.monotonic() - begun + getattr(splits[split], "seconds", 0.0)
+            took[split] = spent() + getattr(splits[split], "spent", Spent())
     tau = choose_tau(model, logits.get("dev"), given(splits["dev"]), run, scorer)
-    took = took if "test" in logits else 0.0
-    return {split: rescaled(model, value, tau) for split, value in logits.items()}, tau, took
+    return (
+        {split: rescaled(model, value, tau) for split, value in logits.items()},
+        tau,
+        took.get("test", Spent()),
+    )
 
 
 def choose_tau(model: Model, logits: Tensor | None, dev: Given, run: Run, scorer: Scorer) -> float:

@@ -135,16 +135,18 @@ def standing(root: Path, spec: dict) -> tuple[list[Row], pd.DataFrame, dict]:
 
 
 def prediction(runs: pd.Series) -> tuple[float, str]:
-    """The seconds for a thousand rows of test, a median over runs, and on what; NaN where none says it."""
-    timed = [one for one in runs if "prediction_seconds" in one]
-    if not timed:
-        return np.nan, ""
-    each = [1000 * one["prediction_seconds"] / max(1, one["data"]["rows"]["test"]) for one in timed]
-    devices = {
-        f"{one['device']}, {counted(one['threads'], 'thread')}" if "CPU" in one["device"] else one["device"]
-        for one in timed
-    }
-    return float(np.median(each)), " or ".join(sorted(devices))
+    """The seconds for a thousand rows of test, a median over runs, and on what; NaN where none says it.
+
+    Of a CPU they are processor time, which other jobs hardly change; on a GPU they are by the clock.
+    """
+    each, places = [], set()
+    for one in (one for one in runs if "prediction_cpu_seconds" in one):
+        on_cpu = "CPU" in one["device"]
+        took = one["prediction_cpu_seconds" if on_cpu else "prediction_seconds"]
+        each.append(1000 * took / max(1, one["data"]["rows"]["test"]))
+        threads = f" ({counted(one['threads'], 'thread')}, processor time)" if on_cpu else ""
+        places.add(f"{one['device']}{threads}")
+    return (float(np.median(each)), " or ".join(sorted(places))) if each else (np.nan, "")
 
 
 def judged(leads: dict[str, tuple], score: str, report: dict) -> dict[str, tuple]:

@@ -56,14 +56,18 @@ def methods(
     ]
     if searched:
         notes.append(f"One learning rate a method, not searched: a first round. {searched} searches it.")
-    return sheet("Methods", heads, lines, notes, words=1)
+    return sheet("Methods", heads, lines, notes, words={"method", "trained for"})
 
 
 def alone(only: Collapsed) -> str:
     """That a method names one class alone, and so did not learn."""
     names = " or ".join(f"'{isolated(name)}'" if name else "no class" for name in only.names)
-    some = f" in {only.runs} of {only.of} runs" if only.runs < only.of else ""
-    return f"names only {names} ({100 * only.share:.0f} % of test rows){some}: it did not learn"
+    said = f"names only {names} ({100 * only.share:.0f} % of test rows)"
+    if only.runs < only.of:
+        return (
+            f"{said} in {only.runs} of {only.of} runs: {'this' if only.runs == 1 else 'these'} did not learn"
+        )
+    return f"{said}: it did not learn"
 
 
 def brief(value: float) -> str:
@@ -118,10 +122,10 @@ def classes(found: list[Worst], names: list[str]) -> Sheet:
         if len(found) > 1
         else "The worst class"
     )
-    return sheet(caption, heads, lines, [], words=1, last="l")
+    return sheet(caption, heads, lines, [], words={heads[0], heads[-1]})
 
 
-def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: int, last="r") -> Sheet:
-    """A table with words in the first columns (and perhaps the last), numbers in the others."""
-    align = ["l"] * words + ["r"] * (len(heads) - words - 1) + [last]
+def sheet(caption: str, heads: list[str], lines: list, notes: list[str], *, words: set[str]) -> Sheet:
+    """A table of numbers, which stay on a line, but for the columns of words."""
+    align = ["l" if head in words else "r" for head in heads]
     return Sheet(caption, "", [("", len(heads))], heads, align, [Block("", lines)], notes)
