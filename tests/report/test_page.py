@@ -344,7 +344,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     assert "wins" not in said and "leads, but against b, hardly trained, that is no verdict:" in said
     assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
-    assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250 steps, 4.2 epochs"
+    assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250\xa0steps, 4.2\xa0epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
     assert "Trained on 1,000 rows; methods that learn by steps took 250 steps" in words.trained(fitted)

@@ -64,9 +64,8 @@ def alone(only: Collapsed) -> str:
     names = " or ".join(f"'{isolated(name)}'" if name else "no class" for name in only.names)
     said = f"names only {names} ({100 * only.share:.0f} % of test rows)"
     if only.runs < only.of:
-        return (
-            f"{said} in {only.runs} of {only.of} runs: {'this' if only.runs == 1 else 'these'} did not learn"
-        )
+        those = "this" if only.runs == 1 else "these"
+        return f"{said} in {only.runs} of {only.of} runs: {those} did not learn"
     return f"{said}: it did not learn"
 
 
@@ -94,7 +93,7 @@ def duration(row: Row) -> str:
     length = row.length
     if not length.steps:
         return "fitted"
-    told = f"{length.steps:,.0f} steps, {number(length.epochs)} epochs"
+    told = f"{length.steps:,.0f}\N{NO-BREAK SPACE}steps, {number(length.epochs)}\N{NO-BREAK SPACE}epochs"
     if not length.hardly:
         return told
     return f"{told}: {'too few' if length.steps < SHORT else 'still rising'}"
