@@ -69,7 +69,9 @@ def run_asked(point):
     if rows is not None and agreement.stands(wanted, point, RESULTS, rows):
         found = either.run_folder(RESULTS, point, lambda: wanted)
         folder = found if start_stands(point, found) else None
-    return ask(point.path, wanted, standing.of_run(here), settled=folder == here), folder
+    # of what may stand nothing is to be replaced: the job puts it back if its data and its start turn out the same
+    replaced = [] if folder is None and held.may_stand(here, wanted) else standing.of_run(here)
+    return ask(point.path, wanted, replaced, settled=folder == here), folder
 
 
 def folder_of(point):

@@ -119,7 +119,7 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     changed = [
         f"Data set {name} will be prepared anew, as its row or its files are others now; then the run is "
         "trained anew."
-        for name in standing.waits_for_rows(config, point, here)
+        for name in standing.waits_for_rows(config, point, here, root)
     ]
     return [*unplanned, *differences(record, wanted, folder, results), *changed]
 

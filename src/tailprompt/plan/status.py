@@ -110,7 +110,7 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         says_nothing = faults.at_work(results) and not end_of(log)
         return State("starting") if says_nothing else State("failed", why_failed(log))
     if whole:
-        return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here)))
+        return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here, root)))
     return State("to do" if config.get("train", True) else "not here")
 
 
