@@ -1,4 +1,4 @@
-"""An edit of a data file that leaves its rows trains nothing; one that changes them trains the runs on them."""
+"""An edit of a data file that leaves its rows trains nothing; another trains the runs on that data set."""
 
 from __future__ import annotations
 
