@@ -217,9 +217,7 @@ def test_a_lost_overview_is_still_to_make(tabled):
 
 def test_what_make_no_longer_names_is_told_with_when_and_of_how_many_runs_it_was_made(tabled):
     root, config = tabled
-    table, figure = (
-        root / "results/demo" / each for each in ("tables/glee/table2.*", "figures/glee/figure4.*")
-    )
+    table, figure = root / "results/demo/tables/glee/table2.*", root / "results/demo/figures/glee/figure4.*"
     key = ("tables", "glee", "table2")
     write_json(root / "results/demo/asked/tables/glee/table2.json", {"of": made_of_it(config, key)})
     (root / "results/demo/tables/glee/notes.md").write_text("a person's own")
