@@ -143,9 +143,19 @@ def without_run(project):
     shutil.move(project / "gone", folder)
 
 
+@contextmanager
+def with_other_texts(project):
+    """The data of the search are others."""
+    file = project / "tests/toy.csv"
+    before = file.read_bytes()
+    file.write_bytes(before.replace(b"song", b"songs"))
+    yield
+    file.write_bytes(before)
+
+
 EDITS = {
     "grid": lambda project: edited(project / "fair.yaml", *GRID),
-    "data": lambda project: edited(project / "tests/toy.csv", "song", "songs"),
+    "data": with_other_texts,
     "run of the search gone": without_run,
 }
 
