@@ -32,7 +32,7 @@ datasets:
      template: "{text} This is about {mask} .", threshold: 0.65}
 sets: {long_tailed: [toy], few_shot: [], shown: [toy], fair: [toy], fair_images: ["digits@imbalance=20"]}
 papers:
-  glee: {figures: {figure4: {classes: [music, law]}}}  # whose runs no test makes
+  glee: {figures: {figure4: {classes: [music, law], seed: 777}}}  # whose runs no test makes
   glee-fair: {tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}}
   lpt-fair:
     tables:
