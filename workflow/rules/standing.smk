@@ -233,6 +233,7 @@ def shown_inputs(what, *endings, **of_kind):
     not there is nothing that this job makes.
     """
 
+    @refused_as(SystemExit)
     def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         key = (what, wildcards.paper, wildcards.name)
