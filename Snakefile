@@ -6,7 +6,6 @@
 
 import atexit
 import gc
-import os
 import sys
 
 from snakemake.logging import logger

@@ -27,8 +27,10 @@ ASKED = {  # the claims that answer the README's question
 }
 FRONT = {  # what the README compares: paper -> a table, its methods in order, and the score
     "glee": ("table3", ("cls-tanh", "cls-relu-ptln", "prompt"), "f1/tail"),
+    "lpt": ("table4", ("vpt", "lpt"), "accuracy/all"),
     "ptuning2": ("table3", ("finetune", "pt2", "pt-input"), "f1/all"),
 }
+BRIEF = {"lpt": "cifar100-resplit@imbalance=100"}  # of them what is one line, and of which data
 
 
 def makers(results: Path) -> Makers:
@@ -39,6 +41,7 @@ def makers(results: Path) -> Makers:
         "tables": tables,
         "asked": asked,
         "scores": scores,
+        "brief": brief,
         "first": first,
         "fair": fair,
     }
@@ -142,20 +145,35 @@ def where(rows: pd.DataFrame, claim: str, verdict: str) -> str:
     return "; ".join(map(title, found))
 
 
-def scores(results: Path, paper: str) -> str:
-    """Reported and our scores of some methods of a paper, on each data set that has both."""
+def compared_scores(results: Path, paper: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The rows of a paper that have a reported and our score, and the titles of its methods."""
     name, methods, metric = FRONT[paper]
     rows = pd.read_csv(results / "tables" / paper / f"{name}.csv")
     rows = rows[(rows.metric == metric) & rows.method.isin(methods) & (rows.dataset != "avg")]
-    rows = rows[rows.reported.notna() & rows.ours.notna()]
+    known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
+    return rows[rows.reported.notna() & rows.ours.notna()], {
+        method: known[method]["title"] for method in methods
+    }
+
+
+def scores(results: Path, paper: str) -> str:
+    """Reported and our scores of some methods of a paper, on each data set that has both."""
+    rows, methods = compared_scores(results, paper)
     sets = list(dict.fromkeys(rows.dataset))
     header = ["method", *(f"{title(one)}: {whose}" for one in sets for whose in ("reported", "ours"))]
-    known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
     lines = [
-        [known[method]["title"], *(text for one in sets for text in pair(rows, method, one))]
-        for method in methods
+        [says, *(text for one in sets for text in pair(rows, method, one))]
+        for method, says in methods.items()
     ]
     return table(header, lines, "l" + "rr" * len(sets))
+
+
+def brief(results: Path, paper: str) -> str:
+    """The same of one data set, in a line: reported, then ours."""
+    rows, methods = compared_scores(results, paper)
+    return ", ".join(
+        f"{says} {' / '.join(pair(rows, method, BRIEF[paper]))}" for method, says in methods.items()
+    )
 
 
 def pair(rows: pd.DataFrame, method: str, dataset: str) -> list[str]:
@@ -224,10 +242,11 @@ def rest_of(file: Path) -> str:
 
 
 def title(dataset: str) -> str:
-    """A data set's title."""
+    """A data set's title, with the imbalance that it is cut to."""
     rows = yaml.safe_load(Path("config/datasets.yaml").read_text("utf-8"))["datasets"]
-    name = dataset.partition("@")[0]
-    return rows.get(name, {}).get("title", name)
+    name, _, changes = dataset.partition("@")
+    cut = changes.removeprefix("imbalance=") if changes.startswith("imbalance=") else ""
+    return rows.get(name, {}).get("title", name) + (f", 1:{cut}" if cut else "")
 
 
 def fair(results: Path, paper: str) -> str:

@@ -119,6 +119,14 @@ def test_what_another_process_finished_is_put_back_on_the_same_rows(case):
     assert held.finished(folder, WANTED, start=None, replaced=0) == same
 
 
+def test_a_run_that_does_not_say_on_what_data_it_was_trained_is_not_put_back(tmp_path):
+    prepared(tmp_path)
+    told = described(tmp_path)
+    assert held.may_stand(trained(tmp_path, told), WANTED)
+    assert not held.may_stand(trained(tmp_path, told, seed=2), {"settings": {"lr": 1.0}})
+    assert not held.may_stand(trained(tmp_path, {}, seed=3), WANTED)
+
+
 def test_a_run_is_bundled_with_the_same_rows_and_unbundled_elsewhere(case, tmp_path):
     root, _, _, same = case
     if not same:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from contextlib import ExitStack
+from datetime import date
 
 import pandas as pd
 import pytest
@@ -221,6 +222,17 @@ def test_force_all_holds_where_a_backbone_is_made_anew_too(project):
 def test_one_more_seed_re_plans_its_runs_only(project):
     jobs = planned(project, *TINY, "--config", "protocols={glee: {seeds: [775, 776, 777]}}")
     assert names(jobs, "train", "seed") == ["777", "777"]
+
+
+def test_what_make_no_longer_names_is_said_and_stays(project):
+    table = project / "results/tiny/tables/glee/table2.md"
+    fewer = ("--config", "make={glee: {tables: [table1, claims]}}")
+    done, all_asked = (snakemake(project, "-n", *TINY, *options) for options in (fewer, ()))
+    assert done.returncode == 0 and table.is_file()
+    left = f"results/tiny/tables/glee/table2.* (made on {date.today()} of 4 runs)"
+    line = f"no longer asked, and left as they are: {left}; delete them, or name them in make"
+    assert [each for each in done.stdout.splitlines() if "no longer asked" in each] == [line]
+    assert "no longer asked" not in all_asked.stdout
 
 
 def test_where_a_run_is_computed_makes_nothing_stale(project):

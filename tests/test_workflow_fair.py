@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
 import pandas as pd
 import pytest
 import yaml
@@ -15,7 +22,7 @@ CONFIG = (
     BACKBONE
     + """
 scale: fair
-make: {glee-fair: {}, lpt-fair: {}}
+make: {glee-fair: {}, lpt-fair: {}, glee: {tables: [], figures: [figure4]}}
 data_dir: null
 device: cpu
 threads: 1
@@ -23,8 +30,9 @@ datasets:
   toy:
     {title: Toy, language: en, path: tests/toy.csv, columns: {text: sentence, label: topic}, max_length: 32,
      template: "{text} This is about {mask} .", threshold: 0.65}
-sets: {long_tailed: [toy], few_shot: [], fair: [toy], fair_images: ["digits@imbalance=20"]}
+sets: {long_tailed: [toy], few_shot: [], shown: [toy], fair: [toy], fair_images: ["digits@imbalance=20"]}
 papers:
+  glee: {figures: {figure4: {classes: [music, law], seed: 777}}}  # whose runs no test makes
   glee-fair: {tables: {search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]}}}}
   lpt-fair:
     tables:
@@ -49,6 +57,10 @@ protocols:
 )
 OWN = "protocols: {lpt: {settings: {lr: 3.0e-3, epochs: 1}}}\n"  # the one rate of LPT's own protocol
 FILES = ("fair.yaml", "own.yaml")
+GRID = (
+    "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]",
+    "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1, 4]",
+)
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +118,8 @@ def test_what_a_search_chose_is_followed_only_while_the_search_stands(project):
     file, scores = (f"results/fair/tables/glee-fair/{name}" for name in ("search.yaml", "scores.csv"))
     options = ("-n", "--configfile", *FILES, file)
     assert "Nothing to be done" in snakemake(project, scores, *options).stdout
-    grid = (
-        "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1]",
-        "search: {over: {lr: [1.0e-3, 1.0e-2], epochs: [1, 4]",
-    )
     unnamed = ("glee-fair: {}", "glee-fair: {tables: [scores, claims]}")
-    with edited(project / "fair.yaml", *grid):
+    with edited(project / "fair.yaml", *GRID):
         refused = snakemake(project, scores, *options)
         assert refused.returncode == 1 and "Traceback" not in refused.stdout, refused.stdout
         assert f"{file}: its search is asked" in refused.stdout and f"`snakemake {file}`" in refused.stdout
@@ -119,6 +127,62 @@ def test_what_a_search_chose_is_followed_only_while_the_search_stands(project):
             assert snakemake(project, target, *options).returncode == 0
         with edited(project / "fair.yaml", *unnamed):
             assert f"{file}: its search is asked" in snakemake(project, "tables", *options).stdout
+
+
+GLEE = "results/fair/tables/glee-fair"
+OPTIONS = ("--configfile", *FILES, f"{GLEE}/search.yaml")
+RUN = "results/fair/runs/glee-fair/tiny/toy/prompt/775/run.json"
+
+
+@contextmanager
+def without_run(project):
+    """A run of the search is gone."""
+    folder = next(project.glob("results/fair/runs/glee-fair/tiny/toy/prompt@*/775"))
+    shutil.move(folder, project / "gone")
+    yield
+    shutil.move(project / "gone", folder)
+
+
+@contextmanager
+def with_other_texts(project):
+    """The data of the search are others."""
+    file = project / "tests/toy.csv"
+    before = file.read_bytes()
+    file.write_bytes(before.replace(b"song", b"songs"))
+    yield
+    file.write_bytes(before)
+
+
+EDITS = {
+    "grid": lambda project: edited(project / "fair.yaml", *GRID),
+    "data": with_other_texts,
+    "run of the search gone": without_run,
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_a_plan_and_status_say_in_snakemakes_words_that_a_search_no_longer_stands(project, edit):
+    """Which refuses what follows it, a run that is asked by its path too."""
+    sentence = re.escape(f"{GLEE}/search.yaml: its search is asked, or has runs and data, otherwise than ")
+    said = re.compile(f"^{sentence}.*this command again$", re.MULTILINE)
+    assert not said.search(stage(project, "plan", *OPTIONS))
+    with edit(project):
+        for target in (RUN, f"{GLEE}/scores.csv"):
+            refused = snakemake(project, "-n", target, *OPTIONS)
+            assert refused.returncode == 1 and said.search(refused.stdout), refused.stdout
+        assert said.findall(stage(project, "plan", *OPTIONS)) == said.findall(refused.stdout)
+        command = [sys.executable, "-m", "tailprompt", "status", *OPTIONS]
+        source = {**os.environ, "PYTHONPATH": f"{project}/src"}
+        told = subprocess.run(command, cwd=project, env=source, text=True, capture_output=True)
+        assert told.returncode == 3 and said.findall(told.stdout) == said.findall(refused.stdout), told
+        unnamed = ("glee-fair: {}", "glee-fair: {tables: [search]}")
+        with edited(project / "fair.yaml", *unnamed):
+            assert said.search(snakemake(project, "-n", RUN, *OPTIONS).stdout), "a run that no table takes"
+
+
+def test_without_training_a_search_stands_though_a_figure_that_names_classes_is_left_out(project):
+    done = snakemake(project, "-n", f"{GLEE}/scores.csv", *OPTIONS, "--config", "train=false")
+    assert "Nothing to be done" in done.stdout, done.stdout
 
 
 def test_a_command_whose_search_chooses_anew_asks_to_be_run_again(project):

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from project import BACKBONE, copied, snakemake, stage
+from project import BACKBONE, copied, snakemake, stage, wildcards
 
 pytestmark = pytest.mark.workflow
 
@@ -57,3 +57,13 @@ def test_a_prefix_of_joined_sets_is_tuned_on_each_and_tabulated(project):
     assert snakemake(project, "scores", *options).returncode == 0  # those of the joined sets, too
     assert "runs left out" not in (said := stage(project, "bundle", "own", "own.tar.xz")), said
     assert "Nothing to be done" in snakemake(project, *options).stdout
+
+
+def test_other_ends_of_lines_in_a_part_of_joined_sets_train_nothing_and_a_word_trains_all(project):
+    file = project / "names.conll"
+    before = file.read_bytes()
+    for edited, trains in ((before.replace(b"\n", b"\r\n"), 0), (before.replace(b"left", b"went", 1), 3)):
+        file.write_bytes(edited)
+        rules = [rule for rule, _ in wildcards(snakemake(project, "-n", "--configfile", "own.yaml").stdout)]
+        assert rules.count("train") == trains and "prepare" in rules
+    file.write_bytes(before)

@@ -118,14 +118,15 @@ def plan(arguments: list[str]) -> None:
     from tailprompt.plan.blocks import all_points, shown
     from tailprompt.plan.forecast import forecast
     from tailprompt.plan.runnable import check_files, check_settings
+    from tailprompt.plan.searches import refused
     from tailprompt.plan.suits import check_norms, check_scores
 
-    whole = configured("plan", arguments)[0]
+    whole, options = configured("plan", arguments)
     check_files(whole)
     check_scores(whole, shown(whole))
     check_norms(whole, shown(whole))
     check_settings(whole, all_points(whole))
-    print(forecast(whole))
+    print("\n".join([forecast(whole), *refused(whole, options.configfile)]))
 
 
 def status(arguments: list[str]) -> None:
@@ -144,7 +145,7 @@ def status(arguments: list[str]) -> None:
     whole, options = configured("status", arguments, ("--watch", watch))
     check_settings(whole, all_points(whole))
     while True:
-        text, code = told(whole)
+        text, code = told(whole, files=options.configfile)
         print("\033[2J\033[H" * bool(options.watch and sys.stdout.isatty()) + text, flush=True)
         if not options.watch or code == DONE:
             raise SystemExit(code)

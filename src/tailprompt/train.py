@@ -281,7 +281,7 @@ def main() -> None:
     origin = start and sha256(file_of(start))
     with held(folder):  # before a GPU is taken, which one that waits does not need
         if finished(folder, asked, start=origin, replaced=replaced):
-            say(f"{folder} was finished by another job; its files are in place")
+            say(f"{folder} is finished already; its files are in place")
             return
         with free(options.device, slots=options.slots, wanted=options.cards) as device:
             device = torch.device(device)

@@ -209,7 +209,7 @@ def test_a_table_takes_its_runs_predictions_its_data_and_its_kinds_code():
     ]
     assert shown.reports(block, file=str.upper) == [row["dataset"].upper() for row in block["datasets"]]
     assert shown.reported(block) == "config/reported/glee.csv"
-    with pytest.raises(BadInput, match="unknown table of glee at this scale 'nope'; known: .*table3"):
+    with pytest.raises(BadInput, match="make names no table 'nope' of glee; it names .*table3"):
         shown.block(everything, "tables", "glee", "nope")
 
 

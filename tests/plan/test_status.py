@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 from contextlib import contextmanager, nullcontext
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,18 @@ from test_forecast import finish
 from tailprompt import __main__
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, seal, seal_of, sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, faults, made, made_of, standing, starts
+from tailprompt.plan import (
+    agreement,
+    asked,
+    blocks,
+    faults,
+    leftover,
+    made,
+    made_of,
+    searches,
+    standing,
+    starts,
+)
 from tailprompt.plan import retrain as again
 from tailprompt.plan.config import layers_of
 from tailprompt.plan.explain import explain
@@ -201,6 +213,51 @@ def test_a_lost_overview_is_still_to_make(tabled):
     (root / "results/demo/overview.html").unlink()
     text, code = status(config, root, {})
     assert "\n2 of 2 tables and figures are made; overview.html is not\n" in text and code == OPEN
+
+
+def test_what_make_no_longer_names_is_told_with_when_and_of_how_many_runs_it_was_made(tabled):
+    root, config = tabled
+    table, figure = root / "results/demo/tables/glee/table2.*", root / "results/demo/figures/glee/figure4.*"
+    key = ("tables", "glee", "table2")
+    write_json(root / "results/demo/asked/tables/glee/table2.json", {"of": made_of_it(config, key)})
+    (root / "results/demo/tables/glee/notes.md").write_text("a person's own")
+    assert "no longer asked" not in status(config, root, {})[0] and not leftover.leftover(config, root)
+    others = config | {"make": {"glee": {"tables": ["claims"], "figures": []}}}
+    day, runs = date.today(), len(set(made_of_it(config, key)["runs"]))
+    told = {str(figure): f"made on {day}", str(table): f"made on {day} of {runs} runs"}
+    assert leftover.leftover(others, root) == told
+    text = status(others, root, {})[0]
+    assert f"\nno longer asked, and left as they are; {leftover.TO_DO}:\n" in text
+    assert all(f"\n  {place}: {about}\n" in text for place, about in told.items())
+    renamed = config | {"make": {"lpt": {"tables": ["table2"], "figures": ["figure4"]}}}
+    assert leftover.leftover(renamed, root) == told
+    write_json(root / "results/demo/asked/tables/glee/table2.json", {"replaces": 2**63})
+    assert leftover.leftover(others, root)[str(table)] == f"made on {day}", "not as it was asked last"
+
+
+def made_of_it(config, key):
+    """What a table is made of."""
+    return shown.made_of(key, blocks.shown(config)[key])
+
+
+def test_a_figure_is_left_where_make_no_longer_names_its_table(tabled):
+    root, config = tabled
+    drawn = {"kind": "claims", "table": "claims", "protocol": "glee", "caption": "Effects"}
+    config = merge(config, {"papers": {"glee": {"figures": {"drawn": drawn}}}})
+    place = root / "results/demo/figures/glee/drawn.png"
+    place.touch()
+    seal(place)
+    for tables, left in (["claims", "table2"], []), (["table2"], [f"{place.with_suffix('')}.*"]):
+        asked = config | {"make": {"glee": {"tables": tables, "figures": ["figure4", "drawn"]}}}
+        assert [*leftover.leftover(asked, root)] == left
+
+
+def test_choices_of_a_search_that_no_longer_stands_leave_something_to_do(tabled, monkeypatch):
+    root, config = tabled
+    assert status(config, root, {})[1] == DONE
+    monkeypatch.setattr(searches, "refused", lambda *_: ["search.yaml: its search is asked otherwise"])
+    text, code = status(config, root, {}, ["search.yaml"])
+    assert "\nsearch.yaml: its search is asked otherwise\n" in text and code == OPEN
 
 
 @contextmanager
@@ -608,7 +665,7 @@ def test_status_ends_with_its_exit_status_and_watching_ends_when_all_is_done(tmp
     assert capsys.readouterr().out == fewer
     assert "not here\n" in fewer and "28" not in fewer
     states = iter([("one", OPEN), ("two", FAILED), ("three", DONE)])
-    monkeypatch.setattr("tailprompt.plan.status.status", lambda _: next(states))
+    monkeypatch.setattr("tailprompt.plan.status.status", lambda *_, **__: next(states))
     with pytest.raises(SystemExit) as end:
         __main__.dispatch([*command, "--watch", "0.01"])
     assert end.value.code == DONE and capsys.readouterr().out.split() == ["one", "two", "three"]

@@ -22,6 +22,7 @@ from tailprompt.plan import (
     blocks,
     either,
     held,
+    leftover,
     made,
     points,
     present,

@@ -75,7 +75,7 @@ rule prepare:
         "../../envs/tables.yaml"
     params:
         row=lambda wildcards: told_in(
-            f"data/{wildcards.dataset}", told(data.row_to_prepare, "dataset", shown=SHOWN)(wildcards)
+            f"data/{wildcards.dataset}", told(data.row_to_prepare, "dataset", shown=WHOLE)(wildcards)
         ),
         folder=config.get("data_dir") or "null",
         raw=of(data.raw_folder, "dataset"),

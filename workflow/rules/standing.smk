@@ -31,6 +31,8 @@ def scored():
 SHOWN = unmade.shown_here(config, WHOLE, is_here)
 if not TRAINS and workflow.is_main_process:
     print(present.said(WHOLE, SHOWN, RESULTS, scored=len(scored()), runs=len(POINTS)), file=sys.stderr)
+if workflow.is_main_process and (left := leftover.leftover(config)):
+    print(leftover.in_a_line(left), file=sys.stderr)
 
 
 claimed = cache(held.claim)  # kept open, and so held, to the end
@@ -69,7 +71,9 @@ def run_asked(point):
     if rows is not None and agreement.stands(wanted, point, RESULTS, rows):
         found = either.run_folder(RESULTS, point, lambda: wanted)
         folder = found if start_stands(point, found) else None
-    return ask(point.path, wanted, standing.of_run(here), settled=folder == here), folder
+    # of what may stand nothing is to be replaced: the job puts it back if its data and its start turn out the same
+    replaced = [] if folder is None and held.may_stand(here, wanted) else standing.of_run(here)
+    return ask(point.path, wanted, replaced, settled=folder == here), folder
 
 
 def folder_of(point):
@@ -129,25 +133,21 @@ def check_chosen():
 @cache
 @refused_as(SystemExit)
 def outdated():
-    """Run -> the file of choices that it follows and whose search no longer stands, nor is made by this command."""
+    """The files of choices whose search no longer stands, nor is made by this command."""
     targets = workflow.dag_settings.targets
     if not targets or {*map(named_here, ("all", "tables"))} & {*targets}:
         targets = {*targets, *shown.targets(SHOWN, SCALE, "tables")}
     made_now = {Path(target).resolve() for target in targets}
     files = [file for file in GIVEN if Path(file).resolve() not in made_now]
-    found = searches.outdated(config, SHOWN, files, standing.Present(weights, rows_to_be))
-    return {point.path: file for file, followers in found.items() for point in followers}
+    return searches.outdated(config, WHOLE, SHOWN, files, standing.Present(weights, rows_to_be))
 
 
 @refused_as(SystemExit)
 def check_followed(runs):
     """Exit with a sentence if one of these runs follows choices of a search that no longer stands."""
-    if GIVEN and workflow.is_main_process and (run := next((run for run in runs if run in outdated()), None)):
-        file = os.path.relpath(outdated()[run])
-        raise BadInput(
-            f"{file}: its search is asked, or has runs and data, otherwise than when it chose; make it anew with "
-            f"`snakemake {file}` and the options of this command, and then run this command again"
-        )
+    for file in outdated() if GIVEN and workflow.is_main_process else ():
+        if any(searches.follows(config, points.Point.at(run), GIVEN[file]) for run in runs):
+            raise BadInput(searches.refusal(file))
 
 
 @refused_as(SystemExit)
@@ -233,6 +233,7 @@ def shown_inputs(what, *endings, **of_kind):
     not there is nothing that this job makes.
     """
 
+    @refused_as(SystemExit)
     def files(wildcards):
         spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
         key = (what, wildcards.paper, wildcards.name)

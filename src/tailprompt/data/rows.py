@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +26,12 @@ def of_file(path: Path) -> str:
     """The digest of the rows of a prepared data set."""
     with reading(path):
         return digest(pq.read_table(path))
+
+
+def of_table(table: pd.DataFrame, classes: list[str]) -> str:
+    """The digest that a table will have as a prepared data set with these classes."""
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    return digest(arrow.replace_schema_metadata({META: json.dumps({"classes": classes})}))
 
 
 def digest(table: pa.Table) -> str:

@@ -118,8 +118,8 @@ def state(config: dict, point: Point, root: Path) -> list[str]:
     wanted = asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
     changed = [
         f"Data set {name} will be prepared anew, as its row or its files are others now; then the run is "
-        "trained anew."
-        for name in standing.waits_for_rows(config, point, here)
+        "trained anew, unless its rows turn out to be the same."
+        for name in standing.waits_for_rows(config, point, here, root)
     ]
     return [*unplanned, *differences(record, wanted, folder, results), *changed]
 

@@ -23,7 +23,17 @@ from typing import TextIO
 from tailprompt.errors import BadInput
 from tailprompt.files import beside, sha256, write_json, writing
 from tailprompt.machine.progress import say
-from tailprompt.plan.agreement import DIGESTS, FINISHED, OUTPUTS, differing, is_of, of_data, tolerant
+from tailprompt.plan.agreement import (
+    DIGESTS,
+    FINISHED,
+    OUTPUTS,
+    differing,
+    digests_of,
+    is_of,
+    of_data,
+    stands_in,
+    tolerant,
+)
 
 LOCK = ".lock"
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # of a file system without them
@@ -133,7 +143,7 @@ def copy_of(kept: Path, name: str) -> Path:
 
 
 def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) -> bool:
-    """Whether another process finished the run that is asked, whose files are then put in place.
+    """Whether the run that is asked is finished, on the rows of now; its files are then put in place.
 
     start: digest of the weights that the run begins from. replaced: the time, in nanoseconds, of the outputs
     that are to be replaced; 0 if there are none.
@@ -152,6 +162,12 @@ def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) ->
             os.link(file, folder / name)
         os.utime(folder / name)  # as if made now: Snakemake compares times
     return True
+
+
+def may_stand(folder: Path, wanted: dict) -> bool:
+    """Whether a run is what is asked, and stands if its data keep their rows and its start its weights."""
+    record = tolerant(folder / "run.json") or {}
+    return bool(digests_of(record.get("data"))) and stands_in(folder, wanted)
 
 
 def intact(kept: dict[str, Path], digests: dict) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from functools import cache, partial
 from pathlib import Path
 
-from tailprompt.plan import blocks, standing, unmade
+from tailprompt.plan import blocks, present, standing, unmade
+from tailprompt.plan.config import read_given
 from tailprompt.plan.faults import Blocks
-from tailprompt.plan.points import Point
+from tailprompt.plan.points import Point, parse
+from tailprompt.plan.starts import starts_of
 
 
 def given(config: dict, files: Iterable[str | Path], root: Path = Path(".")) -> dict[str, tuple[str, str]]:
@@ -30,35 +34,61 @@ def is_search(config: dict, paper: str, name: str) -> bool:
 
 
 def outdated(
-    config: dict, whole: Blocks, files: Iterable[str | Path], here: standing.Present, root: Path = Path(".")
-) -> dict[str, list[Point]]:
-    """File of choices whose search is to be made anew -> the runs of `whole` that follow it.
+    config: dict,
+    whole: Blocks,
+    shown: Blocks,
+    files: Iterable[str | Path],
+    here: standing.Present,
+    root: Path = Path("."),
+) -> list[str]:
+    """The files of choices whose search is to be made anew.
 
+    whole: what the scale asks for. shown: what of that is made, which is less where nothing is trained.
     files: of the configuration. Those that no search of this scale writes are the user's own, and not judged.
     """
-    return {
-        file: followers(config, whole, block)
+    return [
+        file
         for file, (paper, name) in given(config, files, root).items()
-        if (block := searched(config, whole, paper, name))
+        if (block := searched(config, shown, paper, name))
         and not unmade.is_standing(config, whole, ("tables", paper, name), block, here, root)
-    }
+    ]
 
 
-def searched(config: dict, whole: Blocks, paper: str, name: str) -> dict | None:
+def searched(config: dict, shown: Blocks, paper: str, name: str) -> dict | None:
     """The block of a search, though `make` may not name it; None for one that nothing is trained for."""
-    if ("tables", paper, name) in whole or not config.get("train", True):
-        return whole.get(("tables", paper, name))
+    if ("tables", paper, name) in shown or not config.get("train", True):
+        return shown.get(("tables", paper, name))
     return blocks.of_paper(config, config["papers"][paper]["tables"][name], paper, name)
 
 
-def followers(config: dict, whole: Blocks, search: dict) -> list[Point]:
-    """The runs under the protocol of a search, of the blocks that name it."""
-    tried = {*blocks.points(search)}
+def follows(config: dict, point: Point, chosen: dict) -> bool:
+    """Whether a run, or one that it begins from, takes what a search chose. chosen: what its file says."""
+    for run in (point, *starts_of(config, point)):
+        (method, changes), dataset = parse(run.method), parse(run.dataset)[0]
+        cells = chosen.get("protocols", {}).get(run.protocol, {}).get("cells", {})
+        if cells.get(dataset, {}).get(method, {}).keys() - changes.keys():
+            return True
+    return False
+
+
+def refusal(file: str) -> str:
+    """The sentence on choices that runs follow and whose search no longer stands."""
+    file = os.path.relpath(file)
+    return (
+        f"{file}: its search is asked, or has runs and data, otherwise than when it chose; make it anew with "
+        f"`snakemake {file}` and the options of this command, and then run this command again"
+    )
+
+
+def refused(config: dict, files: Iterable[str | Path], root: Path = Path(".")) -> list[str]:
+    """The sentences in which snakemake refuses tables and runs of the scale that follow such choices."""
+    if not (own := given(config, files, root)):
+        return []
+    whole, here = blocks.shown(config), standing.present(config, root)
+    is_here = cache(partial(present.run_is_here, config, here=here, root=root))
+    shown = unmade.shown_here(config, whole, is_here, root)
     return [
-        point
-        for (what, paper, name), block in whole.items()
-        if paper == search["paper"]
-        and search["name"] in config["papers"][paper][what][name].get("searched", [])
-        for point in blocks.points(block)
-        if point.protocol == search["protocol"] and point not in tried
+        refusal(file)
+        for file in outdated(config, whole, shown, own, here, root)
+        if any(follows(config, point, read_given(Path(root, file))) for point in blocks.all_points(config))
     ]

@@ -19,13 +19,15 @@ from tailprompt.errors import BadInput
 from tailprompt.files import as_written, write_json
 from tailprompt.model.folder import RECORD
 from tailprompt.plan import asked, blocks, dependencies, either, made
-from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, without_times
+from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, trained_on, without_times
 from tailprompt.plan.digests import altered_by, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.note import outputs_in
+from tailprompt.plan.places import present as place_of
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, without_images
+from tailprompt.plan.rows_read import rows_read
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
 
@@ -71,10 +73,15 @@ def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")
     return either.run_folder(root / "results" / config["scale"], point, wanted)
 
 
-def waits_for_rows(config: dict, point: Point, here: Present) -> list[str]:
-    """The data sets of a run, and of those that it begins from, whose rows will be prepared anew."""
-    runs = [point, *starts_of(config, point)]
-    return [name for name in dict.fromkeys(run.dataset for run in runs) if here.rows(name) is None]
+def waits_for_rows(config: dict, point: Point, here: Present, root: Path = Path(".")) -> list[str]:
+    """The data sets of a run, and of those that it begins from, with other rows to be, or ones not known."""
+    results = root / "results" / config["scale"]
+
+    def others(run: Point) -> bool:
+        rows, record = here.rows(run.dataset), place_of(results / "runs" / run.path) / "run.json"
+        return rows is None or not trained_on(tolerant(record) or {}, rows)
+
+    return list(dict.fromkeys(run.dataset for run in [point, *starts_of(config, point)] if others(run)))
 
 
 def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: dict | None = None) -> bool:
@@ -174,7 +181,8 @@ def made_for_runs(
 def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, str] | None:
     """The digests of the rows that a data set will have; {} for those it has, None for rows not known yet.
 
-    They are those that it has, too, if nothing says all that was asked.
+    They are those that it has, too, if nothing says all that was asked. Of an edited file that is small
+    they are read.
     """
     kept, asked = root / note(config, "data", dataset), wanted(config, "data", dataset, root)
     told = told_of_rows(kept)
@@ -182,7 +190,9 @@ def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, 
         return {}
     rows, noted = of_rows(asked), of_rows(told)
     before = None if rows == noted else rows_before(kept, rows)
-    return {} if not before and without_images(rows) == without_images(noted) else before
+    if not before and without_images(rows) == without_images(noted):
+        return {}
+    return before or rows_read(config, dataset, root)
 
 
 def told_of_rows(note: Path) -> dict | None:

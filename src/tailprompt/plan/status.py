@@ -9,13 +9,14 @@ import re
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, faults, present, standing, unmade
+from tailprompt.plan import agreement, asked, blocks, faults, leftover, present, searches, standing, unmade
 from tailprompt.plan.digests import digest_of, digest_of_images
 from tailprompt.plan.forecast import UNTRAINED, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
@@ -47,8 +48,16 @@ class State:
     seconds: float = 0.0
 
 
-def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = None) -> tuple[str, int]:
-    """What `tailprompt status` prints, and its exit status. queue: what `queued` returns."""
+def status(
+    config: dict,
+    root: Path = Path("."),
+    queue: dict[str, str] | None = None,
+    files: Iterable[str | Path] = (),
+) -> tuple[str, int]:
+    """What `tailprompt status` prints, and its exit status.
+
+    queue: what `queued` returns. files: of the configuration, among which may be what searches chose.
+    """
     digest_of_images.cache_clear()  # with --watch they may be others now
     points, whole = blocks.all_points(config), blocks.shown(config)
     here = standing.present(config, root)
@@ -78,11 +87,13 @@ def status(config: dict, root: Path = Path("."), queue: dict[str, str] | None = 
         check_files(config, root)
     except BadInput as error:
         lines += [f"snakemake will not start: {error}"]
+    lines += leftover.lines(leftover.leftover(config, root))
+    lines += (refused := searches.refused(config, files, root))
     lines += time_left(config, states, root) if trains else [UNTRAINED]
     if others or trains and found["failed"]:
         return "\n".join(lines), FAILED
     finished_all = found["done"] == len(points) and not (damaged or checkpoints) or not trains
-    return "\n".join(lines), DONE if finished_all and all_made else OPEN
+    return "\n".join(lines), DONE if finished_all and all_made and not refused else OPEN
 
 
 def state_of(config: dict, point: Point, here: standing.Present, root: Path, jobs: dict[str, str]) -> State:
@@ -110,7 +121,7 @@ def state_of(config: dict, point: Point, here: standing.Present, root: Path, job
         says_nothing = faults.at_work(results) and not end_of(log)
         return State("starting") if says_nothing else State("failed", why_failed(log))
     if whole:
-        return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here)))
+        return State("stale", why_stale(folder, wanted(), standing.waits_for_rows(config, point, here, root)))
     return State("to do" if config.get("train", True) else "not here")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailprompt.errors import named
+from tailprompt.errors import BadInput, known
 from tailprompt.plan import blocks
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.points import Point
@@ -18,7 +18,11 @@ ENDINGS = {"tables": ("tex", "md", "csv", "html"), "figures": ("pdf", "png", "ht
 def block(everything: dict, what: str, paper: str, name: str) -> dict:
     """The expanded block of a table or figure. everything: what `blocks.shown` returns."""
     specs = {one: spec for (*of, one), spec in everything.items() if of == [what, paper]}
-    return named(specs, name, f"{what[:-1]} of {paper} at this scale")
+    if name not in specs:
+        waits = any(spec["kind"] == "search" for spec in specs.values())
+        others = "; others wait for what a search chooses" if waits else ""
+        raise BadInput(f"make names no {what[:-1]} '{name}' of {paper}; it names {known(specs)}{others}")
+    return specs[name]
 
 
 def code(block: dict, *, stage: str) -> list[str]:

@@ -1,0 +1,51 @@
+"""The rows that preparing will give, read for a plan where an edit of small files may change none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailprompt.data.places import places
+from tailprompt.errors import BadInput
+from tailprompt.plan.jobs import data
+from tailprompt.plan.own_rows import SMALL
+from tailprompt.plan.rows import dataset_row, parts_of, tested_by
+
+
+def rows_read(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, str] | None:
+    """The digest of the rows that a data set of texts will have; None if the plan does not read them.
+
+    It reads files that are here and small, and leaves what is wrong with them for the job to say.
+    """
+    from tailprompt.data import rows  # pandas and all loaders, for those who edited such a file
+
+    try:
+        return {"rows_sha256": rows.of_table(*prepared(config, dataset, root))}
+    except (BadInput, OSError):
+        return None
+
+
+def prepared(config: dict, dataset: str, root: Path):
+    """The table of a data set and its classes, as stage prepare makes them; raises BadInput if it cannot."""
+    from tailprompt.data import joined, table
+
+    if parts := parts_of(config, dataset):
+        return joined.joined({part: prepared(config, part, root) for part in parts})
+    row, words = dataset_row(config, dataset), data.verbalizer(config, dataset)
+    paths = files_of(row, config.get("data_dir"), root)
+    learned = [name for other in tested_by(config, dataset) for name in prepared(config, other, root)[1]]
+    return table.load(row, paths, words=root / words if words else None, learned=learned)
+
+
+def files_of(row: dict, data_dir: str | None, root: Path) -> dict[str, Path]:
+    """The files of a data set's row by their keys; raises BadInput unless all are here, texts and small."""
+    from tailprompt.data.download import stated
+
+    if row["language"] == "image" or row.get("annotator") == "model":
+        raise BadInput(f"'{row['name']}': its rows are made of what another job makes")
+    around = {
+        key: [root / path for path in places(row, entry, data_dir)] for key, entry in stated(row).items()
+    }
+    found = {key: path for key, paths in around.items() for path in paths[::-1] if path.is_file()}
+    if found.keys() < around.keys() or sum(path.stat().st_size for path in found.values()) > SMALL:
+        raise BadInput(f"'{row['name']}': its files are not all here, or not small")
+    return found
