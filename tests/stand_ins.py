@@ -94,7 +94,8 @@ OPTIONS = """
 import hashlib, json, sys, time
 from pathlib import Path
 
-from tailprompt.files import json_option, seal
+from tailprompt.files import json_option
+from tailprompt.seals import seal
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 sha = lambda file: hashlib.sha256(Path(file).read_bytes()).hexdigest()

@@ -22,7 +22,7 @@ from made_up import write_corpus
 
 from tailprompt import pack, prepare, pretrain, vocabulary
 from tailprompt.errors import BadInput
-from tailprompt.files import as_written, read_json, seal, seal_of, sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model.folder import check_complete
 from tailprompt.plan import agreement, digests, standing
 from tailprompt.plan.held import finished, keep
@@ -31,6 +31,7 @@ from tailprompt.plan.status import why_stale
 from tailprompt.predict import check_place, predict_file
 from tailprompt.report import records, trained
 from tailprompt.report.carried import run_files
+from tailprompt.seals import as_written, seal, seal_of
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,12 @@ import stand_ins
 from forks import said
 from project import snakemake, values, wildcards
 
-from tailprompt.files import seal, seal_of, sha256
+from tailprompt.files import sha256
 from tailprompt.plan import asked, blocks, made, standing, unmade
 from tailprompt.plan.config import load
 from tailprompt.plan.jobs.shown import STAGES
 from tailprompt.plan.settings import settings
+from tailprompt.seals import seal, seal_of
 
 pytestmark = pytest.mark.workflow
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from tailprompt import files
+from tailprompt import files, seals
 from tailprompt.data import download as sources
 from tailprompt.data.sentiment import THRESHOLDS
 from tailprompt.data.unlabelled import candidates
@@ -89,7 +89,7 @@ def main() -> None:
     check_folder(asked.get("model"), Path(row["model"].get("folder", "")))
     with files.whole(options.out) as temporary:
         table.assign(probabilities=shares).to_parquet(temporary, index=False)
-    files.seal(options.out)
+    seals.seal(options.out)
 
 
 if __name__ == "__main__":

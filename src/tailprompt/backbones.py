@@ -13,11 +13,12 @@ from pathlib import Path
 import torch
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import asked_of, json_option, seal, sha256, write_json
+from tailprompt.files import asked_of, json_option, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import check_pinned, source, unavailable
 from tailprompt.model.folder import files_in, names_of
 from tailprompt.plan.digests import check_folder
+from tailprompt.seals import seal
 
 WEIGHTS = "model.safetensors"
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import reading, seal, whole
+from tailprompt.files import reading, whole
 from tailprompt.plan.points import parse
+from tailprompt.seals import seal
 
 READ = ["protocol", "dataset", "method", "run", "best", "score"]
 

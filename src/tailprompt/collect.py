@@ -13,8 +13,9 @@ from pathlib import Path
 
 from tailprompt.data.articles import articles, paragraphs
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import given, json_option, seal, whole, write_json
+from tailprompt.files import given, json_option, whole, write_json
 from tailprompt.machine.progress import shown
+from tailprompt.seals import seal
 
 
 def collect(row: dict, repository: Path, out: Path) -> dict:

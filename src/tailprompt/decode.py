@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from tailprompt import files
+from tailprompt import files, seals
 from tailprompt.data import download as sources
 from tailprompt.data import imagenet as shifted
 from tailprompt.data import listings, preflight
@@ -71,7 +71,7 @@ def decode(
         }
         columns = {"image": range(len(table)), "digest": [digest for digest, _ in done]}
         data.write_table(table.drop(columns=CONTENT).assign(**columns), temporary, about)
-    files.seal(out, out.with_suffix(".parquet"), digest=digest_of)
+    seals.seal(out, out.with_suffix(".parquet"), digest=digest_of)
     return about
 
 

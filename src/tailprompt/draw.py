@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tailprompt.errors import named, stage
-from tailprompt.files import seal, whole
+from tailprompt.files import whole
 from tailprompt.report import browse
 from tailprompt.report.figures import style
 from tailprompt.report.figures.accuracy_by_parameters import accuracy_by_parameters
@@ -27,6 +27,7 @@ from tailprompt.report.figures.score_by_setting import score_by_setting
 from tailprompt.report.figures.score_by_shots import score_by_shots
 from tailprompt.report.figures.weight_norms import weight_norms
 from tailprompt.report.options import options
+from tailprompt.seals import seal
 
 # no dates and versions, so that the bytes are the same each time
 FORMATS = {"pdf": {"CreationDate": None, "ModDate": None}, "png": {"Software": None}}

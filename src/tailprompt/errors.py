@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 IRREGULAR = {"are": "is", "have": "has", "do": "does"}  # verbs
 NO_RIGHT = "give this user the right to it (see ls -ld and lsattr), or take another place"
@@ -132,20 +131,3 @@ def sentence(error: Exception) -> str | None:
         reason = text or "MemoryError"
         return f"this machine has too little memory ({reason}); give the job more (mem_mb), or lower batch"
     return None
-
-
-def no_file(path: str | Path, root: str | Path = ".") -> str:
-    """Why a path below `root` is no file to read, as a clause; empty for a file."""
-    place = Path(root, path)
-    if place.is_file():
-        return ""
-    if place.is_symlink() and not place.exists():
-        return f"{path} is a link to {os.readlink(place)}, which leads to no file"
-    kinds = [
-        (place.is_dir(), "a folder"),
-        (place.is_fifo(), "a pipe"),
-        (place.is_socket(), "a socket"),
-        (place.exists(), "a device"),
-    ]
-    kind = next((kind for holds, kind in kinds if holds), None)
-    return f"{path} is {kind}, where a file is wanted" if kind else f"there is no file {path}"

@@ -11,11 +11,10 @@ import os
 import platform
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from tailprompt.errors import BadInput, known, to_do, why
@@ -213,6 +212,23 @@ def keyed(value, place: str | Path, *keys: str) -> dict:
     return value
 
 
+def no_file(path: str | Path, root: str | Path = ".") -> str:
+    """Why a path below `root` is no file to read, as a clause; empty for a file."""
+    place = Path(root, path)
+    if place.is_file():
+        return ""
+    if place.is_symlink() and not place.exists():
+        return f"{path} is a link to {os.readlink(place)}, which leads to no file"
+    kinds = [
+        (place.is_dir(), "a folder"),
+        (place.is_fifo(), "a pipe"),
+        (place.is_socket(), "a socket"),
+        (place.exists(), "a device"),
+    ]
+    kind = next((kind for holds, kind in kinds if holds), None)
+    return f"{path} is {kind}, where a file is wanted" if kind else f"there is no file {path}"
+
+
 def sha256(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
@@ -229,67 +245,3 @@ def as_read(file: Path, read: Callable[[Path], T] = sha256) -> T:
 def read_at(file: Path, read: Callable[[Path], T], *_times: int) -> T:
     """The same of a file with these times."""
     return read(file)
-
-
-def seal(
-    *files: Path, also: Mapping[str, str] = MappingProxyType({}), digest: Callable[[Path], str] = sha256
-) -> None:
-    """Write the digests of a job's files, which have one stem, in a hidden file beside them.
-
-    Those of other jobs' files of that stem stay there. also: digests of what is no file, by name. digest: of
-    large files `plan.digests.digest_of`, which need not read them again.
-    """
-    digests = sealed(files[0]) | {file.name: digest(file) for file in files} | also
-    with whole(seal_of(files[0])) as temporary:
-        temporary.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), "utf-8")
-
-
-def sealed(file: Path) -> dict[str, str]:
-    """Name -> digest of the files that `seal` wrote beside a file, and of itself; {} without any."""
-    seal = seal_of(file)
-    lines = seal.read_text("utf-8", "replace").splitlines() if seal.is_file() else []
-    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-
-
-def as_written(file: Path, digest: Callable[[Path], str] = sha256) -> bool:
-    """Whether a file is there with the digest that `seal` wrote; True without one."""
-    digests = sealed(file)
-    return file.name not in digests or file.is_file() and digests[file.name] == digest(file)
-
-
-def check_sealed(*files: Path, digest: Callable[[Path], str] = sha256) -> None:
-    """Raise BadInput, with what to do, if a file is not what a job wrote or a bundle brought."""
-    for file in files:
-        if not as_written(file, digest):
-            raise BadInput(
-                f"{file} is not what its job wrote (SHA-256); run snakemake again, which makes it anew, or "
-                "delete it and unbundle again, if a bundle brought it"
-            )
-
-
-def read_sealed(path: Path, *keys: str) -> dict:
-    """The JSON object in a file that a job wrote; raises BadInput, with what to do, where it is damaged."""
-    check_sealed(path)
-    try:
-        return read_json(path, *keys)
-    except BadInput as error:  # of a version that wrote no digest
-        raise BadInput(f"{error}; delete it, and snakemake makes it anew") from None
-
-
-def check_prepared(table: Path) -> str:
-    """The digest of a prepared data set; raises BadInput, with what to do, if its report has another."""
-    report = table.with_suffix(".json")
-    told = read_sealed(report).get("sha256") if report.is_file() else None
-    with reading(table):
-        found = sha256(table)
-    if told and found != told:
-        raise BadInput(
-            f"{table} is not what prepare wrote (SHA-256, in {report}); it was damaged or edited; run "
-            "snakemake again, which prepares it anew"
-        )
-    return found
-
-
-def seal_of(file: Path) -> Path:
-    """Where the digest of a file stands."""
-    return file.with_name(f".{file.stem}.sha256")

@@ -11,9 +11,10 @@ import argparse
 from pathlib import Path
 
 from tailprompt.errors import stage
-from tailprompt.files import json_option, seal, whole
+from tailprompt.files import json_option, whole
 from tailprompt.report.options import taken
 from tailprompt.report.overview import overview
+from tailprompt.seals import seal
 
 
 def main() -> None:

@@ -20,11 +20,12 @@ import numpy as np
 
 from tailprompt.data.corpus import is_held_out, kept, named_files, part_of
 from tailprompt.errors import BadInput, counted, stage
-from tailprompt.files import asked_of, check_sealed, json_option, seal, sha256, whole, write_json
+from tailprompt.files import asked_of, json_option, sha256, whole, write_json
 from tailprompt.machine.progress import shown
 from tailprompt.plan.digests import check_corpora, digest_of, told_apart
 from tailprompt.pretraining import labelled
 from tailprompt.pretraining.folders import packed_in, tokenizer_in
+from tailprompt.seals import check_sealed, seal
 
 TOGETHER = 1000  # documents encoded at a time
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tailprompt import files
+from tailprompt import files, seals
 from tailprompt.data import download as sources
 from tailprompt.data import joined, report, rows
 from tailprompt.data import table as data
@@ -53,7 +53,7 @@ def main() -> None:
     options = arguments()
     row = files.json_option(options.dataset, "--dataset", "name", "language")
     if options.listing:
-        files.check_sealed(options.listing)
+        seals.check_sealed(options.listing)
         table, classes, origin = data.load_images(row, options.listing)
     elif options.parts:
         for part in options.parts:
@@ -63,7 +63,7 @@ def main() -> None:
         where = {"data_dir": options.data_dir, "raw": options.raw, "lock": options.lock}
         paths, digests = sources.found(row, **where)
         if row.get("annotator") == "model":
-            files.check_sealed(*paths.values())
+            seals.check_sealed(*paths.values())
         words = Path(row["verbalizer"]) if row.get("verbalizer") else None
         learned = files.read_json(options.learned, "classes")["classes"] if options.learned else ()
         table, classes = data.load(row, paths, words=words, learned=learned)
@@ -79,7 +79,7 @@ def main() -> None:
         data.write(table, classes, options.out, sources=origin["sources"])
         about |= {"sha256": files.sha256(options.out), "rows_sha256": rows.of_file(options.out)}
         files.write_json(temporary, about)
-    files.seal(options.out.with_name(f"{name}.json"))
+    seals.seal(options.out.with_name(f"{name}.json"))
     print(report.sentence_of(about))
 
 

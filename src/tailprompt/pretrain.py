@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import check_room, check_sealed, json_option, read_json, sha256, whole, write_json
+from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
 from tailprompt.machine.cpus import threads
 from tailprompt.machine.gpus import DEVICE, SLOTS, free
 from tailprompt.model.folder import RECORD, WHOLE, files_in, weights_in
@@ -32,6 +32,7 @@ from tailprompt.model.tensors import write_tensors
 from tailprompt.plan import digests
 from tailprompt.pretraining.folders import TOKENIZER, packed_in, tokenizer_in
 from tailprompt.pretraining.objectives import Batch, Task, build
+from tailprompt.seals import check_sealed
 from tailprompt.training.finite import not_finite
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
 from tailprompt.training.precision import autocast, computed_in, set_precision

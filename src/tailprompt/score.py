@@ -19,12 +19,13 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import json_option, read_json, seal, whole
+from tailprompt.files import json_option, read_json, whole
 from tailprompt.plan import agreement, either
 from tailprompt.plan.places import report_file
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
 from tailprompt.report.options import taken
+from tailprompt.seals import seal
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import scores
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tailprompt.errors import named, stage
-from tailprompt.files import seal, whole
+from tailprompt.files import whole
 from tailprompt.report import typeset
 from tailprompt.report.options import options
 from tailprompt.report.tables.claims import claims
@@ -20,6 +20,7 @@ from tailprompt.report.tables.feature_statistics import feature_statistics
 from tailprompt.report.tables.scores import scores
 from tailprompt.report.tables.search import search
 from tailprompt.report.tables.statistics import statistics
+from tailprompt.seals import seal
 
 
 def tabulate(root: Path, spec: dict, out: Path, made_of: Mapping[str, str] = MappingProxyType({})) -> None:

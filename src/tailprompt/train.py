@@ -29,7 +29,7 @@ from tailprompt.components.run import Run
 from tailprompt.data import table as data
 from tailprompt.data.prepared import Prepared, check_rows, class_words
 from tailprompt.errors import BadInput, known
-from tailprompt.files import check_sealed, keyed, read_json, sha256, write_json
+from tailprompt.files import keyed, read_json, sha256, write_json
 from tailprompt.inputs.examples import examples_of, word_ids, word_texts
 from tailprompt.inputs.images import Images
 from tailprompt.inputs.label_words import scored, unread
@@ -46,6 +46,7 @@ from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.places import begins_at
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import keeping
+from tailprompt.seals import check_sealed
 from tailprompt.tasks.registry import TASKS, told
 from tailprompt.tasks.task import Task
 from tailprompt.training.batches import predict

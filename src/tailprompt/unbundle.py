@@ -18,23 +18,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import (
-    as_written,
-    beside,
-    given,
-    json_object,
-    read_json,
-    reading,
-    seal,
-    seal_of,
-    sha256,
-    write_json,
-    writing,
-)
+from tailprompt.files import beside, given, json_object, read_json, reading, sha256, write_json, writing
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
+from tailprompt.seals import as_written, seal, seal_of
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"

@@ -14,10 +14,11 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tailprompt.data.corpus import is_held_out, is_sampled, kept, named_files
 from tailprompt.errors import BadInput, named, stage
-from tailprompt.files import asked_of, check_sealed, json_option, seal, whole, write_json
+from tailprompt.files import asked_of, json_option, whole, write_json
 from tailprompt.plan.digests import check_corpora, digest_of
 from tailprompt.pretraining.folders import tokenizer_in
 from tailprompt.pretraining.recipes import SENTINELS
+from tailprompt.seals import check_sealed, seal
 
 
 def wordpiece(paragraphs: Iterable[str], *, size: int, alphabet: int = 1000) -> tuple[Tokenizer, dict]:

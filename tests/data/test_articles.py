@@ -10,7 +10,8 @@ from tailprompt import collect
 from tailprompt.data.articles import articles, cleaned, count_sentences, paragraphs
 from tailprompt.data.corpus import documents
 from tailprompt.errors import BadInput
-from tailprompt.files import sealed, sha256
+from tailprompt.files import sha256
+from tailprompt.seals import sealed
 
 LEAD = "The RIVER is long.[1] It flows north."
 ARTICLE = f"""{LEAD}

@@ -17,7 +17,7 @@ from test_forecast import finish
 
 from tailprompt import __main__
 from tailprompt.errors import BadInput
-from tailprompt.files import read_json, seal, seal_of, sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.plan import (
     agreement,
     asked,
@@ -42,6 +42,7 @@ from tailprompt.plan.reasons import STATES as STATES_OF_SLURM
 from tailprompt.plan.reasons import last_words, note_failed, reason, why_failed
 from tailprompt.plan.settings import settings
 from tailprompt.plan.status import DONE, FAILED, NEVER, OPEN, comment, queued, status
+from tailprompt.seals import seal, seal_of
 
 DEMO = scale("demo")
 TRACEBACK = "Traceback (most recent call last):\n  File x\n    y"

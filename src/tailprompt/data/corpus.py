@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 
-from tailprompt.errors import BadInput, named, no_file
+from tailprompt.errors import BadInput, named
+from tailprompt.files import no_file
 
 OPENERS = {".txt": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 HAN = re.compile(r"[㐀-鿿]")

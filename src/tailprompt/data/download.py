@@ -22,7 +22,8 @@ from tailprompt.data import archives
 from tailprompt.data.contents import opened
 from tailprompt.data.lock import LOCK, locked, record
 from tailprompt.data.places import file_name, places
-from tailprompt.errors import BadInput, no_file
+from tailprompt.errors import BadInput
+from tailprompt.files import no_file
 from tailprompt.machine.progress import shown
 
 WAIT = 1.0  # seconds before the second attempt, doubled each time

@@ -13,7 +13,7 @@ from tailprompt.data import rows
 from tailprompt.data import table as data
 from tailprompt.data.columns import SET
 from tailprompt.errors import BadInput, known
-from tailprompt.files import check_prepared
+from tailprompt.seals import check_prepared
 
 SPLITS = ("train", "dev", "test")
 

@@ -15,7 +15,7 @@ from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import as_read, as_written, check_prepared, keyed, read_json, reading
+from tailprompt.files import as_read, keyed, read_json, reading
 from tailprompt.plan.places import (
     BUNDLED,
     brought,
@@ -26,6 +26,7 @@ from tailprompt.plan.places import (
     results_of,
 )
 from tailprompt.plan.points import Point
+from tailprompt.seals import as_written, check_prepared
 
 OUTPUTS = ("weights.safetensors", "predictions.parquet", "features.parquet", "curve.csv", "run.json")
 CHECKED = OUTPUTS[1:4]  # their digests stand in run.json, beside that of the weights

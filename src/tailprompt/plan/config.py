@@ -17,7 +17,6 @@ from jsonschema.exceptions import best_match
 
 from tailprompt.data import quotas
 from tailprompt.errors import BadInput, known
-from tailprompt.files import as_written
 from tailprompt.plan.equal_numbers import as_before
 from tailprompt.plan.home import at_home, found, homes
 from tailprompt.plan.joins import check_joins
@@ -26,6 +25,7 @@ from tailprompt.plan.references import check_claims, check_drawn, check_names, c
 from tailprompt.plan.revisions import pinned
 from tailprompt.plan.schemas import SCHEMAS, read, sentence, unknown, validator
 from tailprompt.pretraining import recipes
+from tailprompt.seals import as_written
 
 SHARED = ("config/backbones.yaml", "config/pretraining.yaml", "config/datasets.yaml", "config/methods.yaml")
 SCALE = "config/paper.yaml"  # the default

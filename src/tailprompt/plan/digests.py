@@ -16,9 +16,10 @@ from pathlib import Path
 
 from tailprompt.data.folders import states
 from tailprompt.errors import BadInput, known
-from tailprompt.files import as_written, read_json, sha256, write_json
+from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model.folder import RECORD, WHOLE, anew, files_in, weights_in
 from tailprompt.plan.agreement import digest, tolerant
+from tailprompt.seals import as_written
 
 KEPT = Path("results/digests.json")
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up

@@ -12,7 +12,7 @@ from pathlib import Path
 from tailprompt.components.run import Run, repeated
 from tailprompt.data.columns import listed
 from tailprompt.data.separated import found
-from tailprompt.files import as_written, read_sealed, reading
+from tailprompt.files import reading
 from tailprompt.machine.cpus import CPUS
 from tailprompt.machine.gpus import visible
 from tailprompt.plan.places import report_file
@@ -20,6 +20,7 @@ from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, has_passages, has_tags, kind_of, parts_of
 from tailprompt.plan.runnable import shape_of
 from tailprompt.plan.settings import resolved
+from tailprompt.seals import as_written, read_sealed
 
 GPU = 5e13  # floating-point operations a second that a run gets from a GPU
 THREAD = 5e10  # the same from a CPU thread: the demo's 24 runs had 4e10 to 1e11, by processor time

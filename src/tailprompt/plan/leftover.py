@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tailprompt.errors import counted, few
-from tailprompt.files import sealed
 from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.blocks import made
+from tailprompt.seals import sealed
 
 TO_DO = "delete them, or name them in make"
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tailprompt.files import as_read, sealed, sha256
+from tailprompt.files import as_read, sha256
 from tailprompt.plan.agreement import digest, tolerant
 from tailprompt.plan.either import run_folder
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import Point
+from tailprompt.seals import sealed
 
 OF = "made of"  # the name in the seal
 

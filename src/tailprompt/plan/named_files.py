@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from tailprompt.errors import BadInput, no_file
-from tailprompt.files import reading
+from tailprompt.errors import BadInput
+from tailprompt.files import no_file, reading
 
 ONE_A_LINE = (".csv", ".tsv")  # endings of files with a header above their rows
 

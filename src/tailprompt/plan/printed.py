@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from tailprompt.components.resolve import keys
-from tailprompt.errors import BadInput, known, no_file
-from tailprompt.files import as_read
+from tailprompt.errors import BadInput, known
+from tailprompt.files import as_read, no_file
 from tailprompt.plan.printed_file import Row, file_of, rows
 from tailprompt.tasks.metrics import schema
 

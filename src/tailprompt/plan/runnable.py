@@ -12,8 +12,8 @@ from pathlib import Path
 from jsonschema.exceptions import best_match
 
 from tailprompt.components.run import Run
-from tailprompt.errors import BadInput, known, no_file
-from tailprompt.files import keyed, read_json
+from tailprompt.errors import BadInput, known
+from tailprompt.files import keyed, no_file, read_json
 from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
 from tailprompt.model.adapter_config import KINDS, stated

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailprompt.errors import BadInput
-from tailprompt.files import as_written, write_json
+from tailprompt.files import write_json
 from tailprompt.model.folder import RECORD
 from tailprompt.plan import asked, blocks, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, trained_on, without_times
@@ -30,6 +30,7 @@ from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, without_image
 from tailprompt.plan.rows_read import rows_read
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
+from tailprompt.seals import as_written
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
 MINUTE = 60  # seconds, by which the clocks of two file systems may differ

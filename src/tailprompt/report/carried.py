@@ -18,13 +18,14 @@ import pandas as pd
 from pyarrow import parquet
 
 from tailprompt.errors import BadInput
-from tailprompt.files import check_sealed, keyed, read_json, read_parquet, reading, sha256
+from tailprompt.files import keyed, read_json, read_parquet, reading, sha256
 from tailprompt.plan.agreement import DATA, check_intact, complete, data_digests, digests_of, same_data
 from tailprompt.plan.places import anywhere, brought
 from tailprompt.report import separated
 from tailprompt.report.answers import SPLITS, answers
 from tailprompt.report.sound import check_answers, check_curve, check_record, check_summary, check_vectors
 from tailprompt.report.trained import summary
+from tailprompt.seals import check_sealed
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
 

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from tailprompt.errors import BadInput
-from tailprompt.files import check_sealed, read_json, read_parquet, read_sealed
+from tailprompt.files import read_json, read_parquet
 from tailprompt.plan import agreement, either, printed_file
 from tailprompt.plan.places import report_file, results_of
 from tailprompt.plan.points import Point
 from tailprompt.report.answers import answers
+from tailprompt.seals import check_sealed, read_sealed
 from tailprompt.tasks.metrics import CLASS, RAREST, ranks, rarest
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import Added, once, value
