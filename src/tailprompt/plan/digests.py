@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -31,22 +31,22 @@ def digests(files: Iterable[Path], root: Path = Path(".")) -> list[str]:
     return [digest_of(file, root) for file in files]
 
 
-def digest_of(file: Path, root: Path = Path(".")) -> str:
-    """The digest of one file."""
+def digest_of(file: Path, root: Path = Path("."), read: Callable[[Path], str] = sha256, of: str = "") -> str:
+    """The digest of one file by `read`. of: what that is the digest of, if not of the file as it is."""
     status = file.stat()
     if status.st_size < LARGE:
-        return sha256(file)
+        return read(file)
     # a file that is moved here keeps its modification time, and the other tells of the move
     state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-    name, kept = str(file.absolute()), root / KEPT
+    name, kept = " ".join(filter(None, [str(file.absolute()), of])), root / KEPT
     known = noted(kept)
     if known.get(name, [])[:3] != state:
-        found = sha256(file)
+        found = read(file)
         if time.time_ns() - max(state[1:]) < QUIET:
             return found
         known[name] = [*state, found, check_of(name, [*state, found])]
         with suppress(BadInput):  # of a place that takes no writes, where they are computed each time
-            write_json(kept, {**read(kept), **known})
+            write_json(kept, {**entries(kept), **known})
     return known[name][3]
 
 
@@ -170,10 +170,10 @@ def refuse(changed: list[Path]) -> None:
 @cache
 def noted(kept: Path) -> dict[str, list]:
     """The digests that a project keeps, with size, times and check, by absolute path."""
-    return read(kept)
+    return entries(kept)
 
 
-def read(kept: Path) -> dict[str, list]:
+def entries(kept: Path) -> dict[str, list]:
     """The entries of the file that are whole; what is missing or damaged is made anew."""
     try:
         found = read_json(kept) if kept.is_file() else {}

@@ -48,6 +48,11 @@ def report_file(results: Path, dataset: str) -> Path:
     return other if not here.is_file() and other.is_file() else here
 
 
+def in_bundle(report: Path) -> bool:
+    """Whether a report is where bundles bring them, and no job makes it."""
+    return BUNDLED in report.parts
+
+
 def copy_of_report(report: Path) -> Path:
     """Where the job that prepares a data set leaves a copy of its report."""
     return report.parents[1] / "made/reports" / report.name

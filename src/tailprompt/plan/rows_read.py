@@ -6,20 +6,28 @@ from pathlib import Path
 
 from tailprompt.data.places import places
 from tailprompt.errors import BadInput
+from tailprompt.plan import made
+from tailprompt.plan.agreement import digest
 from tailprompt.plan.jobs import data
 from tailprompt.plan.own_rows import SMALL
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
+
+READ: dict[str, dict[str, str]] = {}  # what preparing is asked -> the digest of the rows that it gives
 
 
 def rows_read(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, str] | None:
     """The digest of the rows that a data set of texts will have; None if the plan does not read them.
 
-    It reads files that are here and small, and leaves what is wrong with them for the job to say.
+    It reads files that are here and small, once in a process, and leaves what is wrong with them for the job
+    to say.
     """
     from tailprompt.data import rows  # pandas and all loaders, for those who edited such a file
 
     try:
-        return {"rows_sha256": rows.of_table(*prepared(config, dataset, root))}
+        asked = digest(made.table(config, dataset, root))
+        if asked not in READ:
+            READ[asked] = {"rows_sha256": rows.of_table(*prepared(config, dataset, root))}
+        return READ[asked]
     except (BadInput, OSError):
         return None
 

@@ -18,12 +18,13 @@ from typing import NamedTuple
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.model.folder import RECORD
-from tailprompt.plan import asked, blocks, dependencies, either, made
+from tailprompt.plan import asked, blocks, bundled, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, trained_on, without_times
 from tailprompt.plan.digests import altered_by, digest_of
 from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.note import outputs_in
+from tailprompt.plan.places import in_bundle, report_file
 from tailprompt.plan.places import present as place_of
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, without_images
@@ -183,8 +184,11 @@ def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, 
     """The digests of the rows that a data set will have; {} for those it has, None for rows not known yet.
 
     They are those that it has, too, if nothing says all that was asked. Of an edited file that is small
-    they are read.
+    they are read. Of data that were not prepared here a bundle's report tells (`plan.bundled`).
     """
+    report = report_file(root / "results" / config["scale"], dataset)
+    if in_bundle(report):
+        return bundled.rows_now(config, dataset, tolerant(report) or {}, root)
     kept, asked = root / note(config, "data", dataset), wanted(config, "data", dataset, root)
     told = told_of_rows(kept)
     if not (told and asked.keys() <= told.keys()):

@@ -17,7 +17,7 @@ from tailprompt.plan.faults import Blocks, at_work
 from tailprompt.plan.jobs import data, shown
 from tailprompt.plan.made import read_back
 from tailprompt.plan.made_of import is_made_of
-from tailprompt.plan.places import BUNDLED, report_file
+from tailprompt.plan.places import in_bundle, report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
 
@@ -41,20 +41,15 @@ def shown_here(
 
 def is_prepared(config: dict, root: Path, dataset: str) -> bool:
     """Whether the report of a data set is here as it is asked, made or brought by a bundle."""
-    report = root / data.report(config, dataset)
+    report = root / data.report(config, dataset, root)
     if in_bundle(report) or not report.is_file():
         return report.is_file()
     return standing.stands(config, "data", dataset, root)
 
 
-def in_bundle(report: Path) -> bool:
-    """Whether a report is where bundles bring them, and no job makes it."""
-    return BUNDLED in report.parts
-
-
 def stays(config: dict, whole: Blocks, root: Path, dataset: str) -> bool:
     """Whether neither a data set nor what it is made from will be made anew."""
-    report = root / data.report(config, dataset)
+    report = root / data.report(config, dataset, root)
     if in_bundle(report) or not report.is_file():
         return report.is_file()
     row = dataset_row(config, dataset)

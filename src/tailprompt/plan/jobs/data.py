@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tailprompt.data.places import image_root, places
@@ -10,7 +9,7 @@ from tailprompt.model.folder import files_in
 from tailprompt.plan import blocks
 from tailprompt.plan.agreement import tolerant
 from tailprompt.plan.jobs.recipes import corpus_named
-from tailprompt.plan.places import anywhere, report_file
+from tailprompt.plan.places import report_file
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
 
@@ -101,13 +100,14 @@ def row_to_prepare(config: dict, dataset: str, *, shown: dict) -> dict:
     return {**row, "asked": asked} if asked else row
 
 
-def report(config: dict, dataset: str) -> str:
-    """The report of a data set that tables read; that of a bundle if it tells of the present row."""
+def report(config: dict, dataset: str, root: Path = Path(".")) -> str:
+    """The report of a data set that tables read; that of a bundle if it tells of the present row and rows."""
+    from tailprompt.plan import bundled  # which reads files by what jobs are asked
+
     here = Path("results", config["scale"], "data", f"{dataset}.json")
-    file = report_file(here.parents[1], dataset)
-    row = {} if file == here else (tolerant(file) or {}).get("row", {})
-    present = not row or anywhere(row) == anywhere(json.loads(json.dumps(prepared_row(config, dataset))))
-    return str(file if present else here)
+    file = report_file(root / here.parents[1], dataset)
+    brought = file != root / here and bundled.tells(config, dataset, tolerant(file) or {}, root)
+    return str(file.relative_to(root) if brought else here)
 
 
 def row_to_annotate(config: dict, dataset: str) -> dict:
