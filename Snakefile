@@ -30,6 +30,7 @@ include: "workflow/rules/runs.smk"
 include: "workflow/rules/report.smk"
 
 
+PLANNED = []  # the jobs of this command
 FAILED = {}  # job -> its log, and why it failed
 logger.addFilter(lambda record: note_failed(FAILED, record))
 
@@ -45,7 +46,7 @@ localrules:
 onstart:
     gc.freeze()  # what was planned is no garbage
     gc.enable()
-    jobs = [*workflow.dag.needrun_jobs()]
+    PLANNED.extend(jobs := [*workflow.dag.needrun_jobs()])
     check_asked(jobs)
     check_times(jobs)
     check_writable(jobs)
@@ -56,11 +57,13 @@ onstart:
 
 onsuccess:
     unshare()
+    clear_untrained(PLANNED)
     check_chosen()
 
 
 onerror:
     unshare()
+    clear_untrained(PLANNED)
     # at the very end, below what Snakemake says itself
     atexit.register(lambda: print(last_words(FAILED.values()), file=sys.stderr))
 

@@ -161,8 +161,8 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_a_plan_and_status_say_in_snakemakes_words_that_a_search_no_longer_stands(project, edit):
-    """Which refuses what follows it, a run that is asked by its path too."""
+def test_a_plan_and_status_say_what_snakemake_does_where_a_search_no_longer_stands(project, edit):
+    """It makes anew a search that is shown, and refuses what follows it, a run asked by its path too."""
     sentence = re.escape(f"{GLEE}/search.yaml: its search is asked, or has runs and data, otherwise than ")
     said = re.compile(f"^{sentence}.*this command again$", re.MULTILINE)
     assert not said.search(stage(project, "plan", *OPTIONS))
@@ -170,14 +170,33 @@ def test_a_plan_and_status_say_in_snakemakes_words_that_a_search_no_longer_stand
         for target in (RUN, f"{GLEE}/scores.csv"):
             refused = snakemake(project, "-n", target, *OPTIONS)
             assert refused.returncode == 1 and said.search(refused.stdout), refused.stdout
-        assert said.findall(stage(project, "plan", *OPTIONS)) == said.findall(refused.stdout)
         command = [sys.executable, "-m", "tailprompt", "status", *OPTIONS]
         source = {**os.environ, "PYTHONPATH": f"{project}/src"}
-        told = subprocess.run(command, cwd=project, env=source, text=True, capture_output=True)
-        assert told.returncode == 3 and said.findall(told.stdout) == said.findall(refused.stdout), told
+        anew = f"{GLEE}/search.yaml: snakemake without a target makes its search anew; until then "
+        for make, words in (("{}", anew), ("{tables: [scores, claims]}", said.findall(refused.stdout)[0])):
+            with edited(project / "fair.yaml", "glee-fair: {}", f"glee-fair: {make}"):
+                planned = stage(project, "plan", *OPTIONS)
+                told = subprocess.run(command, cwd=project, env=source, text=True, capture_output=True)
+                without = snakemake(project, "-n", *OPTIONS)
+            assert words in planned and words in told.stdout and told.returncode == 3, told
+            assert bool(without.returncode) == bool(said.search(planned)) == bool(said.search(told.stdout))
         unnamed = ("glee-fair: {}", "glee-fair: {tables: [search]}")
         with edited(project / "fair.yaml", *unnamed):
             assert said.search(snakemake(project, "-n", RUN, *OPTIONS).stdout), "a run that no table takes"
+
+
+@pytest.mark.parametrize("target", [f"{GLEE}/scores.csv", RUN])
+def test_an_edit_that_leaves_the_rows_of_a_search_refuses_nothing(project, target):
+    """Before data are prepared by it and after. It is taken back so."""
+    file = project / "tests/toy.csv"
+    before = file.read_text("utf-8")
+    for text in ("\ufeff" + before, before):
+        file.write_text(text, "utf-8")
+        for command in (("-n", target), (target, "--cores", "1"), ("-n", target)):
+            done = snakemake(project, *command, *OPTIONS)
+            assert done.returncode == 0, done.stdout
+            assert "its search" not in stage(project, "plan", *OPTIONS)
+        assert "Nothing to be done" in done.stdout
 
 
 def test_without_training_a_search_stands_though_a_figure_that_names_classes_is_left_out(project):

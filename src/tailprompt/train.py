@@ -40,6 +40,7 @@ from tailprompt.model import backbones
 from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
 from tailprompt.model.weights import file_of, learns_whole, load_trained, need_not_hold, tuned, write_weights
+from tailprompt.plan import untrained
 from tailprompt.plan.agreement import CHECKED, read_asked
 from tailprompt.plan.digests import check_read, digest_of
 from tailprompt.plan.held import finished, held, keep
@@ -269,6 +270,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=threads, default=1, help="CPU threads of the job (default: 1)")
     parser.add_argument("--eager", action="store_true", help="capture no step as a CUDA graph, to compare")
+    parser.add_argument("--alone", type=int, default=0, help="1 if nothing takes its weights (default: 0)")
     options = parser.parse_args()
     if min(options.slots, options.cards) < 1:
         parser.error("--slots and --cards are numbers from 1")
@@ -283,6 +285,9 @@ def main() -> None:
     with held(folder):  # before a GPU is taken, which one that waits does not need
         if finished(folder, asked, start=origin, replaced=replaced):
             say(f"{folder} is finished already; its files are in place")
+            return
+        if options.alone and untrained.stands(folder, asked):
+            say(f"{untrained.stand_in(folder)} is the run that is asked, on these rows")
             return
         with free(options.device, slots=options.slots, wanted=options.cards) as device:
             device = torch.device(device)

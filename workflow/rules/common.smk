@@ -31,6 +31,7 @@ from tailprompt.plan import (
     searches,
     standing,
     unmade,
+    untrained,
     writable,
 )
 from tailprompt.plan.cluster import mend_jobs, mend_states

@@ -25,6 +25,7 @@ rule train:
         slots=SLOTS,
         gpu=gpus,
         cards=of(runs.cards, "point"),
+        alone=alone,
         nodes=1,  # on a cluster, which could give each GPU on another node
         mem_mb=lambda wildcards, attempt: runs.host_mb(config, wildcards.point) * attempt,
         runtime=lambda wildcards, attempt: 240 * attempt,
@@ -32,7 +33,7 @@ rule train:
         "python -m tailprompt.train --root results/{wildcards.scale:q}"
         " --point {wildcards.point:q}"
         " --asked {input.asked:q}"
-        " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --threads {threads} > {log:q} 2>&1"
+        " --device {resources.device} --slots {resources.slots} --cards {resources.cards} --alone {resources.alone} --threads {threads} > {log:q} 2>&1"
 
 
 rule runs:

@@ -71,6 +71,8 @@ def run_asked(point):
     if rows is not None and agreement.stands(wanted, point, RESULTS, rows):
         found = either.run_folder(RESULTS, point, lambda: wanted)
         folder = found if start_stands(point, found) else None
+    if starts_jobs():
+        untrained.clear(here)  # of a Snakemake that was killed
     # of what may stand nothing is to be replaced: the job puts it back if its data and its start turn out the same
     replaced = [] if folder is None and held.may_stand(here, wanted) else standing.of_run(here)
     return ask(point.path, wanted, replaced, settled=folder == here), folder
@@ -302,6 +304,26 @@ def followers():
     return found
 
 
+def alone(wildcards):
+    """1 for a run whose weights nothing takes: no run begins from it, and no command names its files; else 0."""
+    point = points.Point.at(wildcards.point)
+    named = workflow.is_main_process and point in requested()
+    return int(not (point in followers() or named or is_forced(point)))
+
+
+@cache
+def requested():
+    """The runs whose files this command asks for by their paths, and their starts."""
+    return {*runs.requested(config, workflow.dag_settings.targets)}
+
+
+def clear_untrained(jobs):
+    """Remove what stood in for runs that a bundle brought, and that turned out to stand."""
+    for job in jobs:
+        if job.rule.name == TRAIN:
+            untrained.clear(made_here(points.Point.at(job.wildcards.point)))
+
+
 def idle(point):
     """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
     others = [] if point in TAKEN else followers().get(point, [])
@@ -334,6 +356,5 @@ def is_forced(point):
 @cache
 def standing_files():
     """The files that other jobs take of runs that stand and are not forced."""
-    asked_for = runs.requested(config, workflow.dag_settings.targets)
-    standing = {point: run_asked(point)[1] for point in {*POINTS, *asked_for} if not is_forced(point)}
+    standing = {point: run_asked(point)[1] for point in {*POINTS, *requested()} if not is_forced(point)}
     return {file for folder in standing.values() if folder for file in runs.taken(folder)}

@@ -35,7 +35,7 @@ def tells(config: dict, dataset: str, about: dict, root: Path = Path(".")) -> bo
 
 
 def rows_now(config: dict, dataset: str, about: dict, root: Path = Path(".")) -> dict[str, str] | None:
-    """The digests of the rows that a data set has: {} for those of a bundle's report, None for ones not known."""
+    """The digests of a data set's rows; {} for those of a bundle's report, None for ones not known."""
     try:
         same = is_of(config, dataset, about, root)
     except (BadInput, OSError):  # for the job to say

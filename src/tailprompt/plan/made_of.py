@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tailprompt.files import as_read, sha256
-from tailprompt.plan.agreement import digest, tolerant
+from tailprompt.plan.agreement import DATA, digest, tolerant
 from tailprompt.plan.either import run_folder
 from tailprompt.plan.places import anywhere, report_file
 from tailprompt.plan.points import Point
@@ -46,10 +46,15 @@ def content(file: Path, read: Callable[[Path], str] = sha256) -> str:
 
 
 def said(report: Path) -> str:
-    """The digest of what the report of a data set says on every machine: a bundle brings no more."""
+    """The digest of what the report of a data set says on every machine: a bundle brings no more.
+
+    And of whatever files that have the same rows.
+    """
     about = tolerant(report) or {}
-    row = about.get("row")
-    return digest({**about, "row": anywhere(row) if isinstance(row, dict) else row})
+    row, of_rows, *of_files = about.get("row"), *DATA, "sources"
+    files = of_files if of_rows in about else []
+    kept = {key: value for key, value in about.items() if key not in files}
+    return digest({**kept, "row": anywhere(row) if isinstance(row, dict) else row})
 
 
 def is_made_of(

@@ -80,15 +80,26 @@ def refusal(file: str) -> str:
     )
 
 
+def made_anew(file: str) -> str:
+    """The sentence on such choices of a search that the scale asks for."""
+    return (
+        f"{os.path.relpath(file)}: snakemake without a target makes its search anew; until then a single "
+        "table or run that follows it is refused"
+    )
+
+
 def refused(config: dict, files: Iterable[str | Path], root: Path = Path(".")) -> list[str]:
-    """The sentences in which snakemake refuses tables and runs of the scale that follow such choices."""
+    """What snakemake does about tables and runs of the scale that follow choices of such a search.
+
+    A command without a target makes anew the searches that are shown, and refuses what follows others.
+    """
     if not (own := given(config, files, root)):
         return []
     whole, here = blocks.shown(config), standing.present(config, root)
     is_here = cache(partial(present.run_is_here, config, here=here, root=root))
     shown = unmade.shown_here(config, whole, is_here, root)
     return [
-        refusal(file)
+        made_anew(file) if ("tables", *own[file]) in shown else refusal(file)
         for file in outdated(config, whole, shown, own, here, root)
         if any(follows(config, point, read_given(Path(root, file))) for point in blocks.all_points(config))
     ]

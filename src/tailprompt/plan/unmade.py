@@ -92,12 +92,15 @@ def made(
 
 
 def judge(
-    config: dict, whole: Blocks, here: standing.Present, root: Path
+    config: dict, whole: Blocks, here: standing.Present, root: Path, *, rows: bool = False
 ) -> Callable[[list[str], dict, Of], bool]:
-    """Whether a table or figure is made, as a function of its files, its block and what it is made of."""
+    """Whether a table or figure is made, as a function of its files, its block and what it is made of.
+
+    rows: whether data may be made anew where it is known which rows that gives.
+    """
     results = root / "results" / config["scale"]
     is_here = cache(lambda point: present.run_is_here(config, point, here, root))
-    kept = cache(partial(stays, config, whole, root))
+    kept = cache(lambda dataset: rows and here.rows(dataset) or stays(config, whole, root, dataset))
     folder_of = cache(lambda point: standing.run_folder(config, point, here, root))
 
     def is_made(files: list[str], spec: dict, of: Of) -> bool:
@@ -120,9 +123,9 @@ def judge(
 def is_standing(
     config: dict, whole: Blocks, key: tuple[str, str, str], block: dict, here: standing.Present, root: Path
 ) -> bool:
-    """Whether one table or figure is made."""
+    """Whether one table or figure is made of the runs that are asked, on rows that stay as they are."""
     files = shown.made({key: block}, config["scale"])
-    return judge(config, whole, here, root)(files, block, shown.made_of(key, block))
+    return judge(config, whole, here, root, rows=True)(files, block, shown.made_of(key, block))
 
 
 def asked(spec: dict, of: Of) -> dict:
