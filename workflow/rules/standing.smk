@@ -69,7 +69,7 @@ def run_asked(point):
     wanted = asked.asked(config, point, settings, weights(point.backbone), digest_of=start_digest)
     here, folder, rows = made_here(point), None, rows_to_be(point.dataset)
     if rows is not None and agreement.stands(wanted, point, RESULTS, rows):
-        found = either.run_folder(RESULTS, point, lambda: wanted)
+        found = either.run_folder(RESULTS, point, lambda: wanted, rows)
         folder = found if start_stands(point, found) else None
     if starts_jobs():
         untrained.clear(here)  # of a Snakemake that was killed

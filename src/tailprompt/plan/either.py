@@ -11,22 +11,29 @@ from tailprompt.plan.places import brought, in_bundles, present
 from tailprompt.plan.points import Point
 
 
-def run_folder(results: Path, point: Point, wanted: Callable[[], dict | None] | None = None) -> Path:
+def run_folder(
+    results: Path,
+    point: Point,
+    wanted: Callable[[], dict | None] | None = None,
+    rows: dict[str, str] | None = None,
+) -> Path:
     """The folder of a run in the results of a scale, as `taken` finds it."""
-    return taken(results / "runs" / point.path, wanted)
+    return taken(results / "runs" / point.path, wanted, rows)
 
 
-def taken(here: Path, wanted: Callable[[], dict | None] | None = None) -> Path:
+def taken(
+    here: Path, wanted: Callable[[], dict | None] | None = None, rows: dict[str, str] | None = None
+) -> Path:
     """The folder of a run: of that made in `here` and that of a bundle the one which stands.
 
     The one made here if both do, or neither. wanted: returns what the run is asked; None for what its file
-    in `asked` says.
+    in `asked` says. rows: digests of those that its data set will have, if others.
     """
     folders = (here, in_bundles(here))
     if not all((folder / "run.json").is_file() for folder in folders):
         return present(here)
     asked = wanted() if wanted else asked_of(here)
-    standing = [folder for folder in folders if asked and stands_in(folder, asked)]
+    standing = [folder for folder in folders if asked and stands_in(folder, asked, rows)]
     return (standing or folders)[0]
 
 

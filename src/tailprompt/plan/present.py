@@ -34,7 +34,7 @@ def run_is_here(config: dict, point: Point, here: Present, root: Path = Path("."
     if rows is None or not agreement.stands(wanted, point, results, rows):
         return False
     first = start_of(config, point)
-    folder = either.run_folder(results, point, lambda: wanted)
+    folder = either.run_folder(results, point, lambda: wanted, rows)
     return not first or either.came_alone(folder) or run_is_here(config, first, here, root)
 
 

@@ -72,7 +72,7 @@ def run_folder(config: dict, point: Point, here: Present, root: Path = Path(".")
     def wanted() -> dict:  # which reads weights, and is seldom needed
         return asked.asked(config, point, settings(config, point), here.weights(point.backbone), root)
 
-    return either.run_folder(root / "results" / config["scale"], point, wanted)
+    return either.run_folder(root / "results" / config["scale"], point, wanted, here.rows(point.dataset))
 
 
 def waits_for_rows(config: dict, point: Point, here: Present, root: Path = Path(".")) -> list[str]:
