@@ -7,6 +7,7 @@ that was not downloaded, is taken to be that of the bundle.
 from __future__ import annotations
 
 import json
+from itertools import zip_longest
 from pathlib import Path
 
 from tailprompt.data.places import file_name, places
@@ -59,25 +60,26 @@ def is_of(config: dict, dataset: str, about: dict, root: Path) -> bool:
 def is_of_files(config: dict, dataset: str, sources: dict | None, root: Path) -> bool:
     """Whether the files of a data set, as far as they are here, are those that a report was made of.
 
-    Their names may be of one machine alone, so they are compared in their order. Of those that are not here
-    the digests that the configuration states are.
+    The names of one's own may be of one machine alone, so those are compared in their order. Of files that
+    are not here the digests that the configuration states are.
     """
     from tailprompt.data.download import content_digest, stated
 
-    entries = [*stated(data.prepared_row(config, dataset)).values()]
-    here = [file_here(config, dataset, entry, root) for entry in entries]
-    if len({*map(file_name, entries)}) < len(entries):  # the report has the last of one name
+    row = data.prepared_row(config, dataset)
+    if "corpus" in row and "path" not in row:  # this scale leaves it open
+        return True
+    entries = [*stated(row).values()]
+    names, here = [*map(file_name, entries)], [file_here(config, dataset, entry, root) for entry in entries]
+    if not sources or len({*names}) < len(names):  # the report has the last of one name
         return not any(here)
     found = [
         digest_of(file, root, content_digest, "unpacked") if file else entry.get("sha256")
         for file, entry in zip(here, entries, strict=True)
     ]
-    told = [*(sources or {}).values()]
-    return (
-        not any(found)
-        or len(told) == len(found)
-        and all(digest in (None, of) for digest, of in zip(found, told, strict=True))
-    )
+    own = any("path" in entry for entry in entries)
+    told = [*sources.values()] if own else [sources.get(name) for name in names]
+    pairs = zip_longest(found, told)
+    return not any(found) or all(digest in (None, of) for digest, of in pairs)
 
 
 def file_here(config: dict, dataset: str, entry: dict, root: Path) -> Path | None:
