@@ -31,6 +31,7 @@ include: "workflow/rules/report.smk"
 
 
 FAILED = {}  # job -> its log, and why it failed
+BEGUN = {}  # file of data -> when it was last changed before the first job
 logger.addFilter(lambda record: note_failed(FAILED, record))
 
 
@@ -48,6 +49,7 @@ onstart:
     jobs = [*workflow.dag.needrun_jobs()]
     check_asked(jobs)
     check_times(jobs)
+    BEGUN.update(own_times())
     check_writable(jobs)
     forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
     if GPUS and SLOTS > 1:
@@ -56,7 +58,7 @@ onstart:
 
 onsuccess:
     unshare()
-    check_chosen()
+    check_unchanged()
 
 
 onerror:
