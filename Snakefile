@@ -51,7 +51,8 @@ onstart:
     check_times(jobs)
     BEGUN.update(own_times())
     check_writable(jobs)
-    forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
+    if not workflow.touch:
+        forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
     if GPUS and SLOTS > 1:
         refused_as(SystemExit)(share)()
 
