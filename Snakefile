@@ -32,6 +32,7 @@ include: "workflow/rules/report.smk"
 
 PLANNED = []  # the jobs of this command
 FAILED = {}  # job -> its log, and why it failed
+BEGUN = {}  # file of data -> when it was last changed before the first job
 logger.addFilter(lambda record: note_failed(FAILED, record))
 
 
@@ -49,8 +50,10 @@ onstart:
     PLANNED.extend(jobs := [*workflow.dag.needrun_jobs()])
     check_asked(jobs)
     check_times(jobs)
+    BEGUN.update(own_times())
     check_writable(jobs)
-    forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
+    if not workflow.touch:
+        forget_forced(jobs)  # else what a killed driver's jobs finished is not trained again
     if GPUS and SLOTS > 1:
         refused_as(SystemExit)(share)()
 
@@ -58,7 +61,7 @@ onstart:
 onsuccess:
     unshare()
     clear_untrained(PLANNED)
-    check_chosen()
+    check_unchanged()
 
 
 onerror:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from project import TINY, copied, edited, snakemake, values, wildcards
@@ -133,3 +135,26 @@ def test_finished_runs_are_put_back_where_only_preparing_shows_that_the_rows_are
         run(project)
         others = records(project)
         assert not others.items() & before.items()
+
+
+def test_an_edit_while_jobs_run_is_said_at_the_end(project):
+    table, log = (
+        project / "results/tiny/tables/glee/table2.md",
+        project / "results/tiny/logs/tabulate/glee/table2.log",
+    )
+    own = project / "own/toy.csv"
+    before = own.read_text()
+    table.unlink()
+    log.unlink(missing_ok=True)
+
+    def edit():
+        while not log.is_file():
+            time.sleep(0.02)
+        own.write_text(before + "\n")
+
+    with ThreadPoolExecutor() as beside:
+        done = beside.submit(edit), snakemake(project, *OPTIONS, "--cores", "2")
+    own.write_text(before)
+    assert done[1].returncode and "own/toy.csv has changed since this command began; run" in done[1].stdout
+    assert table.is_file()
+    run(project)

@@ -27,7 +27,9 @@ protocols:
     methods: [mpt2]
     settings: {head: predictor, batch: 8, epochs: 2}
     datasets: {both: {lr: 1.0e-2}}
-papers: {mine: {tables: {table2: {methods: [mpt2], choose: {values: [3.0e-3]}, metrics: [f1/all]}}}}
+papers:
+  mine:
+    tables: {table2: {methods: [mpt2], choose: {values: [3.0e-3]}, metrics: [f1/all], parameters: [tuned]}}
 """
 )
 

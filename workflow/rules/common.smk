@@ -41,7 +41,7 @@ from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.settled import heed, settled
+from tailprompt.plan.settled import heed, remake_incomplete, settled
 from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 
@@ -71,6 +71,7 @@ weights = cache(lambda backbone: made.weights(config, backbone))
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
 heed(_IOFile, PersistenceBase)
+remake_incomplete(DAG)
 keep_parameters(Resource.evaluate)  # called for each resource of each job
 if workflow.dryrun:
     keep_commands(Job)

@@ -122,13 +122,25 @@ def check_asked(jobs):
         )
 
 
+def own_times():
+    """When each file of data that is not downloaded was last changed, as far as it is here."""
+    files = {Path(file) for dataset in DATASETS for file in data.user_files(config, dataset)}
+    return {str(file): file.stat().st_mtime_ns for file in sorted(files) if file.is_file()}
+
+
 @refused_as(SystemExit)
-def check_chosen():
-    """Exit with a sentence if a search has chosen anew in a file that this command took as configuration."""
+def check_unchanged():
+    """Exit with a sentence if what this command read before its jobs is otherwise now: choices, files of data."""
     if changed := [file for file, was in GIVEN.items() if read_given(file) != was]:
         raise BadInput(
             f"{known(changed)} has other choices now than when this command began; run the same command "
             "again, which makes what depends on them"
+        )
+    now = own_times()
+    if changed := [file for file, was in BEGUN.items() if now.get(file) != was]:
+        raise BadInput(
+            f"{known(changed)} has changed since this command began; run the same command again, which makes "
+            "anew what depends on it"
         )
 
 

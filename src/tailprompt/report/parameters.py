@@ -45,8 +45,7 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
     if run["settings"]["tuner"] == "full":
         head = sum(size for name, size in sizes.items() if name.startswith("head."))
         outside = {"body": run["trainable"] - head}
-    start = run["settings"].get("start")
-    if start and "folder" not in start:
-        before = run_folder(results_of(folder), Point(**{**run["point"], **start}))
+    if start := (run.get("start") or {}).get("run"):
+        before = run_folder(results_of(folder), Point.at(start))
         return tuned(before, records.record(before)) | outside
     return outside
