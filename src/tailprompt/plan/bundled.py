@@ -73,7 +73,7 @@ def is_of_files(config: dict, dataset: str, sources: dict | None, root: Path) ->
     if not sources or len({*names}) < len(names):  # the report has the last of one name
         return not any(here)
     found = [
-        digest_of(file, root, content_digest, "unpacked") if file else entry.get("sha256")
+        digest_of(file, root, "unpacked", content_digest) if file else entry.get("sha256")
         for file, entry in zip(here, entries, strict=True)
     ]
     own = any("path" in entry for entry in entries)

@@ -31,8 +31,11 @@ def digests(files: Iterable[Path], root: Path = Path(".")) -> list[str]:
     return [digest_of(file, root) for file in files]
 
 
-def digest_of(file: Path, root: Path = Path("."), read: Callable[[Path], str] = sha256, of: str = "") -> str:
-    """The digest of one file by `read`. of: what that is the digest of, if not of the file as it is."""
+def digest_of(
+    file: Path, root: Path = Path("."), of: str = "", read: Callable[[Path], str] | None = None
+) -> str:
+    """The digest of one file. of: what `read` has the digest of, if not of the file as it is."""
+    read = read or sha256
     status = file.stat()
     if status.st_size < LARGE:
         return read(file)
