@@ -91,13 +91,14 @@ def test_a_killed_drivers_jobs_end_and_the_next_driver_trains_nothing_twice(proj
     done = snakemake(project, *told("orphans", 60))
     assert done.returncode == 0, done.stdout
     assert trainings(project) == sorted(RUNS)
-    logs = [(project / f"results/orphans/logs/train/{run}.log").read_text() for run in RUNS]
-    assert all("is finished already" in log or not log for log in logs), logs  # or before it looked
     assert "Nothing to be done" in snakemake(project, *told("orphans", 60)).stdout
 
 
 def test_two_drivers_train_each_run_once(project):
     options = ("--nolock", *told("both", 40))
+    assert (
+        snakemake(project, "fetch", *options[2:]).returncode == 0
+    )  # of one file Snakemake lets one driver make it
     with driver(project, *options) as first:
         second = snakemake(project, *options)
         assert second.returncode == 0, second.stdout
