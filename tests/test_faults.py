@@ -96,9 +96,8 @@ def test_a_killed_drivers_jobs_end_and_the_next_driver_trains_nothing_twice(proj
 
 def test_two_drivers_train_each_run_once(project):
     options = ("--nolock", *told("both", 40))
-    assert (
-        snakemake(project, "fetch", *options[2:]).returncode == 0
-    )  # of one file Snakemake lets one driver make it
+    # The data first: of two drivers that make one file, one finds that the other has removed it.
+    assert snakemake(project, "fetch", *options[2:]).returncode == 0
     with driver(project, *options) as first:
         second = snakemake(project, *options)
         assert second.returncode == 0, second.stdout
