@@ -123,9 +123,10 @@ def check_asked(jobs):
 
 
 def own_times():
-    """When each file of data that is not downloaded was last changed, as far as it is here."""
+    """When each file of data that no job makes was last changed, as far as it is here."""
     files = {Path(file) for dataset in DATASETS for file in data.user_files(config, dataset)}
-    return {str(file): file.stat().st_mtime_ns for file in sorted(files) if file.is_file()}
+    own = [file for file in sorted(files) if RESULTS not in file.parents and file.is_file()]
+    return {str(file): file.stat().st_mtime_ns for file in own}
 
 
 @refused_as(SystemExit)
