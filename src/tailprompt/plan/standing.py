@@ -189,9 +189,9 @@ def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, 
     report = report_file(root / "results" / config["scale"], dataset)
     if in_bundle(report):
         return bundled.rows_now(config, dataset, tolerant(report) or {}, root)
-    kept, asked = root / note(config, "data", dataset), wanted(config, "data", dataset, root)
+    kept = root / note(config, "data", dataset)
     told = told_of_rows(kept)
-    if not (told and asked.keys() <= told.keys()):
+    if not told or not (asked := wanted(config, "data", dataset, root)).keys() <= told.keys():
         return {}
     rows, noted = of_rows(asked), of_rows(told)
     before = None if rows == noted else rows_before(kept, rows)
