@@ -45,7 +45,11 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
     if run["settings"]["tuner"] == "full":
         head = sum(size for name, size in sizes.items() if name.startswith("head."))
         outside = {"body": run["trainable"] - head}
-    if start := (run.get("start") or {}).get("run"):
-        before = run_folder(results_of(folder), Point.at(start))
+    start = run["settings"].get("start")
+    if start and "folder" not in start:
+        point = {
+            key: start.get(key, value) for key, value in run["point"].items()
+        }  # start has more: a fresh head
+        before = run_folder(results_of(folder), Point(**point))
         return tuned(before, records.record(before)) | outside
     return outside
