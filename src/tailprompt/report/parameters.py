@@ -47,9 +47,8 @@ def tuned(folder: Path, run: dict) -> dict[str, int]:
         outside = {"body": run["trainable"] - head}
     start = run["settings"].get("start")
     if start and "folder" not in start:
-        point = {
-            key: start.get(key, value) for key, value in run["point"].items()
-        }  # start has more: a fresh head
+        # a start may say more than which run it is: that the head is fresh
+        point = {key: start.get(key, value) for key, value in run["point"].items()}
         before = run_folder(results_of(folder), Point(**point))
         return tuned(before, records.record(before)) | outside
     return outside
