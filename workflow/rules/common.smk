@@ -34,14 +34,14 @@ from tailprompt.plan import (
     untrained,
     writable,
 )
-from tailprompt.plan.cluster import mend_jobs, mend_states
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
+from tailprompt.plan.mended import mend_jobs, mend_states, remake_incomplete
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
-from tailprompt.plan.settled import heed, remake_incomplete, settled
+from tailprompt.plan.settled import heed, settled
 from tailprompt.plan.starts import start_of, starts_of
 from tailprompt.plan.suits import check_norms, check_scores
 

@@ -32,15 +32,3 @@ def heed(file: type, persistence: type) -> None:
         return [] if any(is_flagged(each, SETTLED) for each in job.input) else changed(self, job, file)
 
     file.is_newer, persistence.input_changed = is_newer, input_changed
-
-
-def remake_incomplete(dag: type) -> None:
-    """Let Snakemake make anew what a killed driver left half done, without a flag. dag: its class."""
-    check = dag.check_incomplete
-
-    @wraps(check)
-    async def check_incomplete(self):
-        self.workflow.dag_settings.force_incomplete = True
-        await check(self)
-
-    dag.check_incomplete = check_incomplete

@@ -1,4 +1,4 @@
-"""Two faults of Snakemake on clusters, mended from outside until they are mended there."""
+"""Faults of Snakemake, mended from outside until they are mended there."""
 
 from __future__ import annotations
 
@@ -64,3 +64,15 @@ def in_a_word(query: Callable[..., Awaitable[tuple]]) -> Callable[..., Awaitable
         return found and {job: state.split()[0] for job, state in found.items() if state.split()}, seconds
 
     return states
+
+
+def remake_incomplete(dag: type) -> None:
+    """Let Snakemake make anew what a killed driver left half done, without a flag. dag: its class."""
+    check = dag.check_incomplete
+
+    @wraps(check)
+    async def check_incomplete(self):
+        self.workflow.dag_settings.force_incomplete = True
+        await check(self)
+
+    dag.check_incomplete = check_incomplete
