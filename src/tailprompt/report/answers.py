@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import read_parquet
+from tailprompt.files import read_parquet, reading
 from tailprompt.plan.places import brought
 from tailprompt.tasks.registry import recorded
 from tailprompt.tasks.task import SCORES
@@ -30,17 +34,43 @@ def answers(folder: Path, data: Path, report: dict) -> dict[str, pd.DataFrame]:
     if brought(folder) and report.get("ranked"):
         raise BadInput(f"{folder}: average_precision needs the scores of all classes, which no bundle has")
     predicted = [name for name in predicted if name != SCORES or not brought(folder)]
-    parts = by_split(read_parquet(place, *dict.fromkeys(["id", "split", task.gold, *predicted])))
+    columns = dict.fromkeys(["id", "split", task.gold, *predicted])
     if not beside and not data.is_file():
-        return parts
+        return by_split(read_parquet(place, *columns))
     rows = prepared(data, data.stat().st_mtime_ns, task.gold, *beside)
-    return {split: joined(parts[split], rows[split], task.gold, split, place) for split in SPLITS}
+    with reading(place):
+        table = parquet.read_table(place, columns=list(columns), partitioning=None)
+    if as_in(table, rows.told):
+        own = {name: table[name].to_numpy() for name in columns if name not in rows.told.schema.names}
+        return {
+            split: part.assign(**{name: values[part.index] for name, values in own.items()})
+            for split, part in rows.parts.items()
+        }
+    parts = by_split(read_parquet(place, *columns))
+    return {split: joined(parts[split], rows.parts[split], task.gold, split, place) for split in SPLITS}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the predictions of all runs on a data set share: dev, then test, in the order of the data."""
+
+    told: pa.Table  # id, split and label, which predictions repeat
+    parts: dict[str, pd.DataFrame]  # split -> ids and columns; the index is the place in `told`
 
 
 @cache
-def prepared(data: Path, _time: int, *columns: str) -> dict[str, pd.DataFrame]:
-    """Split -> ids and `columns` of a data set, read once for all runs of a table."""
-    return by_split(read_parquet(data, "id", "split", *columns))
+def prepared(data: Path, _time: int, gold: str, *beside: str) -> Rows:
+    """The rows of a data set, read once for all runs of a table."""
+    parts = pd.concat(by_split(read_parquet(data, "id", "split", gold, *beside)).values(), ignore_index=True)
+    told = pa.Table.from_pandas(parts[["id", "split", gold]], preserve_index=False)
+    return Rows(told, by_split(parts))
+
+
+def as_in(table: pa.Table, told: pa.Table) -> bool:
+    """Whether predictions repeat the data in their order, as training writes them."""
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return table.select(told.schema.names).cast(told.schema).equals(told)
+    return False
 
 
 def by_split(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

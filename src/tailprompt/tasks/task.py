@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.tasks.metrics import ALL, BY_CLASS, CLASS
@@ -109,8 +109,16 @@ class Task:
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:
-    """Each statistic summed over the examples, weighted by `times` `[..., examples]`."""
-    return {name: times @ each for name, each in added.items()}
+    """Each statistic summed over the examples, weighted by `times` `[..., examples]`.
+
+    One product with all counts side by side reads `times`, which is large, once.
+    """
+    counts = {name: each for name, each in added.items() if isinstance(each, csr_array)}
+    ends = np.cumsum([each.shape[1] for each in counts.values()])
+    together = times @ hstack([*counts.values()], format="csr")
+    parts = np.split(together, ends[:-1], axis=-1)
+    others = {name: times @ each for name, each in added.items() if name not in counts}
+    return dict(zip(counts, parts, strict=True)) | others
 
 
 def once(added: Added) -> Sums:
