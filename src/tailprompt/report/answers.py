@@ -37,11 +37,12 @@ def answers(folder: Path, data: Path, report: dict) -> dict[str, pd.DataFrame]:
     columns = dict.fromkeys(["id", "split", task.gold, *predicted])
     if not beside and not data.is_file():
         return by_split(read_parquet(place, *columns))
-    rows = prepared(data, data.stat().st_mtime_ns, task.gold, *beside)
-    with reading(place):
-        table = parquet.read_table(place, columns=list(columns), partitioning=None)
-    if as_in(table, rows.told):
-        own = {name: table[name].to_numpy() for name in columns if name not in rows.told.schema.names}
+    with reading(place), parquet.ParquetFile(place) as file:  # takes half the time of `read_table`
+        table = file.read(columns=list(columns)).select(list(columns))
+        told = table.select(["id", "split", task.gold])
+    rows = prepared(data, data.stat().st_mtime_ns, tuple(told.schema.types), task.gold, *beside)
+    if told.equals(rows.told):
+        own = {name: table[name].to_numpy() for name in columns if name not in told.column_names}
         return {
             split: part.assign(**{name: values[part.index] for name, values in own.items()})
             for split, part in rows.parts.items()
@@ -59,18 +60,13 @@ class Rows:
 
 
 @cache
-def prepared(data: Path, _time: int, gold: str, *beside: str) -> Rows:
-    """The rows of a data set, read once for all runs of a table."""
-    parts = pd.concat(by_split(read_parquet(data, "id", "split", gold, *beside)).values(), ignore_index=True)
-    told = pa.Table.from_pandas(parts[["id", "split", gold]], preserve_index=False)
-    return Rows(told, by_split(parts))
-
-
-def as_in(table: pa.Table, told: pa.Table) -> bool:
-    """Whether predictions repeat the data in their order, as training writes them."""
-    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return table.select(told.schema.names).cast(told.schema).equals(told)
-    return False
+def prepared(data: Path, _time: int, types: tuple[pa.DataType, ...], gold: str, *beside: str) -> Rows:
+    """The rows of a data set, read once for all runs of a table whose predictions have these types."""
+    rows = pd.concat(by_split(read_parquet(data, "id", "split", gold, *beside)).values(), ignore_index=True)
+    told = pa.Table.from_pandas(rows[["id", "split", gold]], preserve_index=False)
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # labels of another kind are other labels
+        told = told.cast(pa.schema(zip(told.column_names, types, strict=True)))
+    return Rows(told, by_split(rows.assign(**{gold: told[gold].to_pandas()})))
 
 
 def by_split(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
