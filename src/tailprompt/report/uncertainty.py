@@ -152,7 +152,7 @@ def reach(above: Callable[[float], float], level: float = LEVEL) -> float:
     while at_high > 0:
         low, at_low, high = high, at_high, 2 * high
         at_high = above(high) - tail
-    moved, step = 0, high
+    moved, x, step = 0, high, high
     while step > 1e-10 * high:
         x = (low * at_high - high * at_low) / (at_high - at_low)
         at = above(x) - tail
