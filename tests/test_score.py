@@ -4,7 +4,9 @@ import shutil
 
 import blocks
 import made_up
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.metrics import f1_score
 
@@ -13,6 +15,7 @@ from tailprompt.data import table as data
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256, write_json
 from tailprompt.report import records, trained
+from tailprompt.report.answers import answers
 from tailprompt.report.figures.features import vectors
 
 RUN = "glee/mini/made/prompt/1"
@@ -85,6 +88,39 @@ def test_order_of_predictions_does_not_matter(tmp_path):
     pd.read_parquet(path).sample(frac=1, random_state=0).to_parquet(path, index=False)
     score.score_run(path.parent, tmp_path / "data/made.json")
     pd.testing.assert_frame_equal(first, pd.read_parquet(path.parent / "scores.parquet"))
+
+
+def test_what_is_kept_of_data_is_neither_that_of_another_run_nor_of_a_file_that_was_rewritten(tmp_path):
+    data, names = made_up.data(tmp_path).with_suffix(".parquet"), ["f1/all"]
+    folders = [made_up.run(tmp_path, "prompt", seed) for seed in (1, 2)]
+    first, second = ([row["value"] for row in values(tmp_path, folder, names)] for folder in folders)
+    assert first != second
+    for path in (data, *(folder / "predictions.parquet" for folder in folders)):
+        table = pd.read_parquet(path)
+        table.assign(label=table["label"].where(table.index % 3 > 0, 5)).to_parquet(path, index=False)
+        if path == data:
+            with pytest.raises(BadInput, match="differs from the data's"):
+                values(tmp_path, folders[0], names)
+    changed, other = ([row["value"] for row in values(tmp_path, folder, names)] for folder in folders)
+    assert changed != other and not {*changed, *other} & {*first, *second}
+
+
+def values(root, folder, names):
+    return records.scored(folder, read_json(root / "data/made.json"), names)
+
+
+def test_labels_keep_the_type_in_which_predictions_have_them(tmp_path):
+    rows = pd.DataFrame({"id": ["b", "a", "c"], "split": ["test", "test", "dev"], "tags": [[1, 0], [0], [3]]})
+    rows.to_parquet(tmp_path / "data.parquet")
+    told = rows.iloc[[2, 0, 1]].assign(prediction=rows["tags"])  # dev first, as training writes them
+    small = pa.schema({name: pa.large_string() for name in ("id", "split")})
+    for name in ("tags", "prediction"):
+        small = small.append(pa.field(name, pa.list_(pa.int16())))
+    told.to_parquet(tmp_path / "predictions.parquet", index=False, schema=small)
+    found = answers(tmp_path, tmp_path / "data.parquet", {"classes": ["X", "Y"], "task": "tagging"})
+    assert found["test"]["id"].tolist() == ["b", "a"]
+    assert [each.tolist() for each in found["test"]["tags"]] == [[1, 0], [0]]
+    assert {each.dtype for part in found.values() for each in part["tags"]} == {np.dtype("int16")}
 
 
 def test_collecting_gives_every_run_its_coordinates(tmp_path):

@@ -22,7 +22,7 @@ from tailprompt.files import beside, given, json_object, read_json, reading, sha
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
-from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, run_files
+from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, parts_of, run_files
 from tailprompt.seals import as_written, seal, seal_of
 
 NAME = r"[^/.\0][^/\0]*"
@@ -131,7 +131,7 @@ def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
                 dataset_files(report)
         for folder in folders:
             with reading(folder):
-                run_files(folder, report_of(folder))
+                parts_of(folder, report_of(folder))
     except BadInput as error:
         raise BadInput(f"{file} is damaged: {str(error).replace(f'{source}/', '')}") from None
     return reports, folders

@@ -58,6 +58,18 @@ def test_an_interval_ends_where_the_tails_hold_a_fortieth(one):
     assert one.above(uncertainty.reach(one.above)) == pytest.approx(0.025, rel=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0, 50.0])
+@pytest.mark.parametrize("freedom", [1, 2, 30])
+def test_the_interval_without_a_test_part_is_students(scale, freedom):
+    found = uncertainty.reach(error(scale**2, freedom).above)
+    assert found == pytest.approx(scale * stats.t.ppf(0.975, freedom), rel=1e-6)
+
+
+@pytest.mark.parametrize("of", [SpreadError((1,)), SpreadError((2, 4)), error(0.01, 2, (-3.0, 0.1, 2.0))])
+def test_the_interval_ends_where_the_tail_has_its_share(of):
+    assert of.above(uncertainty.reach(of.above)) == pytest.approx(0.025, rel=1e-9)
+
+
 def test_p_has_no_floor():
     sure = verdicts.Effect(100.0, error(1e-4, 9), 10)
     p, _ = verdicts.decide("greater", sure)

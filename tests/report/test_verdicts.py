@@ -77,6 +77,16 @@ def drawn(gold, predicted, *names, classes=6, **groups):
     return bootstrap.replicates(CLASSIFICATION, names, groups, added, random())["run"]
 
 
+def test_sums_that_runs_share_are_those_of_each_run_alone():
+    gold, other = made_up.labels(), made_up.labels()[::-1]
+    pairs = [(gold, other), (gold, gold), (other, gold), (gold, other)]
+    alone = [drawn(*pair, "f1/all")["f1/all"] for pair in pairs]
+    rows = [pd.DataFrame({"label": label, "prediction": guess}) for label, guess in pairs]
+    added = {i: CLASSIFICATION.added(each, {"classes": range(6)}) for i, each in enumerate(rows)}
+    found = bootstrap.replicates(CLASSIFICATION, ["f1/all"], {}, added, random())
+    assert all(np.array_equal(found[i]["f1/all"], values) for i, values in enumerate(alone))
+
+
 def test_the_first_row_of_resamples_is_the_split_itself():
     gold, predicted = made_up.labels(), made_up.predictions(0.7, 1).prediction.to_numpy()
     found = drawn(gold, predicted, "f1/all", "f1/t", t=[3, 4, 5])

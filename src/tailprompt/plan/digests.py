@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tailprompt.data.folders import states
 from tailprompt.errors import BadInput, known
 from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model.folder import RECORD, WHOLE, anew, files_in, weights_in
@@ -64,6 +63,8 @@ def digest_of_images(root: Path) -> str:
 
     It is computed once for all cuts. root: an absolute path.
     """
+    from tailprompt.data.folders import states  # with pandas, which is slow to import
+
     return digest(states(root))
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tailprompt.tasks.task import Added, Task, examples, sums, value
+from tailprompt.tasks.task import Added, Task, examples, same, sums, value
 
 DRAWS = 2000
 
@@ -45,8 +45,9 @@ def replicates(
         return {}
     taken = times(examples(next(iter(added.values()))), DRAWS, random)
     taken = np.asfortranarray(taken)  # draws of an example are contiguous, which makes sparse products faster
-    drawn = {}
+    drawn, last, summed = {}, {}, {}
     for run, each in added.items():
-        summed = sums(each, taken)
+        new = {name: one for name, one in each.items() if not same(one, last.get(name))}
+        last, summed = each, summed | sums(new, taken)  # the labels of all runs are summed once
         drawn[run] = {name: value(task, name, summed, groups) for name in names}
     return drawn

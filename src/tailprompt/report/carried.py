@@ -55,9 +55,29 @@ def dataset_files(report: Path) -> dict[str, bytes]:
 
 
 def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
-    """Name -> content of the files of a run; raises BadInput if it is not what its run.json says.
+    """Name -> content of the files of a run that is whole."""
+    rows, weights, vectors, apart = parts_of(folder, report)
+    if apart and not brought(folder):
+        classes, wanted = read_json(report, "classes")["classes"], read_json(folder / "run.json")["extras"]
+        shown = [classes.index(name) for name in wanted.get("features", [])]
+        vectors = vectors[(vectors["split"] == "test") & vectors["label"].isin(shown)]
+        features = as_parquet(vectors)
+    else:
+        features = (folder / "features.parquet").read_bytes()
+    return {
+        **({separated.SUMMARY: json.dumps(apart, separators=(",", ":")).encode()} if apart else {}),
+        "weights.json": as_json(weights),
+        "predictions.parquet": as_parquet(rows),
+        "features.parquet": features,
+        **{name: (folder / name).read_bytes() for name in ("curve.csv", "run.json")},
+    }
 
-    report: of its data set, a .json file beside the Parquet file.
+
+def parts_of(folder: Path, report: Path | None) -> tuple[pd.DataFrame, dict, pd.DataFrame, dict | None]:
+    """What travels of a run: its predictions, what is read in its weights, and vectors with their summary.
+
+    report: of its data set, a .json file beside the Parquet file. Raises BadInput if the run is not what its
+    run.json says.
     """
     if not complete(folder):
         raise BadInput(f"{folder} is not finished")
@@ -88,19 +108,7 @@ def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
     apart = separated.summary(folder, len(about["classes"])) if wanted.get("vectors") else None
     if wanted.get("vectors") and apart is None:
         raise BadInput(f"{folder} lacks the vectors of train or test, and {separated.SUMMARY} beside them")
-    if apart and not brought(folder):
-        shown = [about["classes"].index(name) for name in wanted.get("features", [])]
-        vectors = vectors[(vectors["split"] == "test") & vectors["label"].isin(shown)]
-        features = as_parquet(vectors)
-    else:
-        features = (folder / "features.parquet").read_bytes()
-    return {
-        **({separated.SUMMARY: json.dumps(apart, separators=(",", ":")).encode()} if apart else {}),
-        "weights.json": as_json(weights),
-        "predictions.parquet": as_parquet(rows),
-        "features.parquet": features,
-        **{name: (folder / name).read_bytes() for name in ("curve.csv", "run.json")},
-    }
+    return rows, weights, vectors, apart
 
 
 def predictions(folder: Path, data: Path, report: Mapping) -> pd.DataFrame:

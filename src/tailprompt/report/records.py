@@ -85,7 +85,7 @@ def scores(root: Path, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFram
     about = {dataset: report(root, dataset) for dataset in frame.dataset.unique()}
     rows = [
         {"dataset": run.dataset, "method": run.method, "run": run.run, "seed": run.seed, **score}
-        for run in frame[frame.there].itertuples()
+        for run in frame[frame.there & bool(names)].itertuples()
         for score in scored(run.folder, about[run.dataset], names)
     ]
     columns = ["dataset", "method", "run", "seed", "split", "score", "value"]

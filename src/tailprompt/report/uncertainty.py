@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import loggamma, ndtr
@@ -40,11 +41,16 @@ class MeanError:
 
     def above(self, x: float) -> float:
         """The probability that the error is above x; NaN if nothing is known of it. It is symmetric."""
-        of_seeds, freedom = pooled(*np.array([self.seeds], float).transpose(2, 0, 1))
-        of_test = np.maximum(0.0, variance(self.test) - self.both)
+        of_seeds, freedom, of_test = self.parts
         if not of_seeds + of_test > 0:  # one seed, a score that is undefined, or values that never vary
             return float("nan")
         return float(sum_above(np.array([x]), of_seeds, freedom, of_test)[0])
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The variance of seeds, its degrees of freedom, and the variance of test examples."""
+        of_seeds, freedom = pooled(*np.array([self.seeds], float).transpose(2, 0, 1))
+        return of_seeds, freedom, np.maximum(0.0, variance(self.test) - self.both)
 
     @staticmethod
     def mean(errors: Sequence[MeanError]) -> MeanError:
@@ -68,12 +74,18 @@ class SpreadError:
         """As that of `MeanError`."""
         if min(self.freedom) < 1:
             return float("nan")
+        t, density, step = self.wave
+        wave = np.sin(t * x * 2 * len(self.freedom) * np.log(2)) / t
+        return float(np.clip(0.5 - step * (wave * density).sum() / np.pi, 0, 1))
+
+    @cached_property
+    def wave(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Where its characteristic function is integrated, what it is there, and the distance between."""
         # each ln F has the characteristic function |gamma(d / 2 + it)|^2 / gamma(d / 2)^2 (Gil-Pelaez 1951)
         step = 0.005
         t = step * (np.arange(10_000) + 0.5)
         log = sum(2 * (loggamma(d / 2 + 1j * t).real - loggamma(d / 2)) for d in self.freedom)
-        wave = np.sin(t * x * 2 * len(self.freedom) * np.log(2)) / t
-        return float(np.clip(0.5 - step * (wave * np.exp(log)).sum() / np.pi, 0, 1))
+        return t, np.exp(log), step
 
     @staticmethod
     def mean(errors: Sequence[SpreadError]) -> SpreadError:
@@ -129,13 +141,24 @@ def sum_above(x: np.ndarray, of_seeds: np.ndarray, freedom: np.ndarray, of_test:
 
 
 def reach(above: Callable[[float], float], level: float = LEVEL) -> float:
-    """How far a symmetric error goes at a level, on either side; NaN if it is unknown."""
-    if np.isnan(above(1.0)):
+    """How far a symmetric error goes at a level, on either side; NaN if it is unknown.
+
+    It is the root of `above` - tail: regula falsi with the halving of Illinois (Dowell and Jarratt 1971).
+    """
+    tail = (1 - level) / 2
+    low, at_low, high, at_high = 0.0, 0.5 - tail, 1.0, above(1.0) - tail
+    if np.isnan(at_high):
         return float("nan")
-    tail, low, high = (1 - level) / 2, 0.0, 1.0
-    while above(high) > tail:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) > tail else (low, middle)
-    return high
+    while at_high > 0:
+        low, at_low, high = high, at_high, 2 * high
+        at_high = above(high) - tail
+    moved, x, step = 0, high, high
+    while step > 1e-10 * high:
+        x = (low * at_high - high * at_low) / (at_high - at_low)
+        at = above(x) - tail
+        if at > 0:
+            step, low, at_low, at_high = x - low, x, at, at_high / (2 if moved > 0 else 1)
+        else:
+            step, high, at_high, at_low = high - x, x, at, at_low / (2 if moved < 0 else 1)
+        moved = 1 if at > 0 else -1
+    return x

@@ -34,14 +34,14 @@ def reads(report: Mapping) -> tuple[list[str], list[str]]:
 
 
 def added(rows: pd.DataFrame, report: Mapping) -> Added:
-    """Right predictions, all predictions and labels of each example, by class.
+    """Right predictions, wrong ones and labels of each example, by class.
 
     A prediction that is no class (open decoding) has its own column after the classes.
     """
     gold, guess = rows["label"].to_numpy(), answers(rows, report.get("among"))
     columns = max(len(report["classes"]), guess.max(initial=0) + 1)
-    right = np.where(gold == guess, gold, -1)
-    counted = {"right": right, "predicted": guess, "gold": gold}
+    right, wrong = np.where(gold == guess, gold, -1), np.where(gold == guess, -1, guess)
+    counted = {"right": right, "wrong": wrong, "gold": gold}
     statistics = {name: indicator(ids, columns) for name, ids in counted.items()}
     return statistics | ({"ranked": ranked(rows, report, columns)} if report.get("ranked") else {})
 
@@ -89,7 +89,8 @@ def folded(guesses: np.ndarray, accepted: Sequence[Sequence[int]], labels: np.nd
 
 def score(metric: str, summed: Sums) -> np.ndarray:
     """Accuracy, or the mean of another metric over the classes that occur, from counts by class."""
-    right, predicted, gold = (summed[name] for name in ("right", "predicted", "gold"))
+    right, wrong, gold = (summed[name] for name in ("right", "wrong", "gold"))
+    predicted = right + wrong
     if metric == RANKED:
         return mean(np.where(gold > 0, summed["ranked"], 0.0), gold > 0)
     if metric == "balanced_accuracy":

@@ -4,7 +4,7 @@ Scores, resamples, claims, tables, training and `predict` depend on a kind of da
 Every score is a function of sums over examples, so a resample is scored from a weighted sum; average
 precision alone ranks each resample anew:
 
-    classification  right, predicted and gold labels by class      accuracy, macro F1, balanced accuracy
+    classification  right, wrong and gold labels by class          accuracy, macro F1, balanced accuracy
                     what ranks an example (tasks.ranking)          average precision
     tagging         right, predicted and gold entities by type     entity F1
     answer spans    exact matches, overlaps and examples           exact match, token F1
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from tailprompt.errors import BadInput, known, named
 from tailprompt.tasks.metrics import ALL, BY_CLASS, CLASS
@@ -109,8 +109,26 @@ class Task:
 
 
 def sums(added: Added, times: np.ndarray) -> Sums:
-    """Each statistic summed over the examples, weighted by `times` `[..., examples]`."""
-    return {name: times @ each for name, each in added.items()}
+    """Each statistic summed over the examples, weighted by `times` `[..., examples]`.
+
+    One product with all counts side by side reads `times`, which is large, once.
+    """
+    counts = {name: each for name, each in added.items() if isinstance(each, csr_array)}
+    others = {name: times @ each for name, each in added.items() if name not in counts}
+    if not counts:
+        return others
+    ends = np.cumsum([each.shape[1] for each in counts.values()])
+    parts = np.split(times @ hstack([*counts.values()], format="csr"), ends[:-1], axis=-1)
+    return dict(zip(counts, parts, strict=True)) | others
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two statistics of an `Added` are equal counts."""
+    if not (isinstance(one, csr_array) and isinstance(other, csr_array) and one.shape == other.shape):
+        return False
+    return all(
+        np.array_equal(getattr(one, part), getattr(other, part)) for part in ("indptr", "indices", "data")
+    )
 
 
 def once(added: Added) -> Sums:
