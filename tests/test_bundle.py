@@ -11,6 +11,7 @@ import tarfile
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import blocks
 import made_up
@@ -343,6 +344,27 @@ def test_other_data_of_the_same_name_are_refused(whole, tmp_path, place):
     refused(whole[1], there, rf"{place}/made\.json is of other data than made in .*tiny\.tar\.xz")
 
 
+def test_runs_here_that_were_trained_on_other_data_are_named(whole, tmp_path):
+    there = tmp_path / "tiny"
+    shutil.copytree(whole[0], there)
+    shutil.rmtree(there / "data")
+    for file in there.glob("runs/*/*/*/prompt/3/run.json"):
+        about = json.loads(file.read_text("utf-8"))
+        write_json(file, about | {"data": about["data"] | {"sha256": "x", "rows_sha256": "x"}})
+    refused(whole[1], there, r"tiny/runs/.*/prompt/3 was trained on other data than made in .*; remove what")
+
+
+def test_results_may_be_a_link_to_another_disk(whole, tmp_path):
+    with TemporaryDirectory(dir="/dev/shm") as other:
+        if os.stat(other).st_dev == tmp_path.stat().st_dev:
+            pytest.skip("there is no other disk")
+        (tmp_path / "tiny").symlink_to(Path(other, "tiny"))
+        Path(other, "tiny").mkdir()
+        unbundle(whole[1], tmp_path / "tiny")
+        assert [*Path(other).iterdir()] == [Path(other, "tiny")]
+        assert len([*(tmp_path / "tiny/from_bundles").glob("runs/*/*/*/*/*/run.json")]) == 6
+
+
 def repacked(file: Path, change) -> bytes:
     """A bundle whose (TarInfo, content) pairs went through `change`."""
     with tarfile.open(file) as archive:
@@ -409,6 +431,7 @@ ALIEN = [
     (edited("made.json", lambda content: content.replace(b'": "made"', b'": 5')), "of data set 5"),
     (edited("made.json", lambda content: b'{"dataset":"made","classes":7,"groups":1}'), "is damaged"),
     (edited("made.json", lambda content: content.replace(b'": "made"', b'": "other"')), "of data set other"),
+    (edited("made.json", lambda text: text.replace(b"{", b'{"sources": ["x"],', 1)), "must be a JSON object"),
     (edited("data/made.parquet", lambda content: content[:50]), "data/made.parquet cannot be read"),
 ]  # fmt: skip
 

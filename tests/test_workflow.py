@@ -352,6 +352,10 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
         (run / "run.json").write_text(json.dumps(about))
     files = (*TINY, "focal.yaml")
     assert not names(planned(folder, *files), "train", "method")
+    assert "scale tiny: 4 runs, 4 of them done, on" in stage(folder, "plan", *files)
+    forced = names(planned(folder, *files, "--forcerun", "train"), "train", "method")
+    assert forced == ["cls-tanh", "cls-tanh", "prompt", "prompt", "prompt-focal", "prompt-focal"]
+    assert not names(planned(folder, *files, "-F", "--config", "train=false"), "train", "method")
     shutil.rmtree(run)
     assert names(planned(folder, *files), "train", "method") == ["prompt", "prompt-focal"]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import beside, given, json_object, read_json, reading, sha256, write_json, writing
-from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data
+from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data, tolerant, trained_on
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
 from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, parts_of, run_files
@@ -40,7 +40,7 @@ def unbundle(file: Path, root: Path | None = None) -> str:
     scale = scale_of(file, *next(parts, ("", b"")))
     root = root or Path("results", scale)
     check_scale(file, scale, root)
-    with beside(root) as temporary:
+    with beside(root.resolve()) as temporary:  # on the disk of the results, which may be a link
         source = temporary / BUNDLED
         extract(file, parts, source)
         reports, folders = checked(file, source)
@@ -161,6 +161,12 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
     there = [each for each in folders if (each / "run.json").is_file()]
     if not there:
         return False
+    data = data_digests(report_of(folder).with_suffix(".parquet"))
+    if others := [each for each in there if not trained_on(tolerant(each / "run.json") or {}, data)]:
+        raise BadInput(
+            f"{others[0]} was trained on other data than {folder.parents[1].name} in {file}; remove what "
+            "should go"
+        )
     theirs = run_files(folder, report_of(folder))
     ours = [run_files(each, report_of(folder)) for each in there]  # of the same data
     differing = [

@@ -51,6 +51,12 @@ def test_rows_are_those_of_the_bundle_as_far_as_files_are_here_and_the_same(root
     assert standing.rows_to_be(config, "own") is None and not bundled.tells(config, "own", report)
 
 
+@pytest.mark.parametrize("sources", [["a"], "a", 7])
+def test_digests_in_another_form_are_those_of_other_files(root, sources):
+    config = scale(**files())
+    assert not bundled.tells(config, "own", brought(config, sources=sources))
+
+
 def test_a_file_may_have_another_name_or_be_packed_and_not_another_place_in_the_row(root):
     report = brought(scale(**files()))
     Path("c.csv.gz").write_bytes(gzip.compress(TEXTS["a.csv"].encode()))

@@ -13,6 +13,7 @@ from tailprompt.plan import blocks, rows, standing, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 from tailprompt.plan.places import begins_at
+from tailprompt.plan.points import Point
 
 DIGITS = "digits@imbalance=20"
 
@@ -203,14 +204,26 @@ def test_a_backbone_that_is_laid_over_cards_has_room_in_main_memory():
 def test_a_table_takes_its_runs_predictions_its_data_and_its_kinds_code():
     demo = scale("demo")
     everything = blocks.shown(demo)
-    block = shown.block(everything, "tables", "glee", "table3")
+    block = shown.block(everything, "tables", "glee", "table3", everything)
     assert shown.predictions(block, file=lambda point: point.path) == [
         run.path for run in blocks.points(block)
     ]
     assert shown.reports(block, file=str.upper) == [row["dataset"].upper() for row in block["datasets"]]
     assert shown.reported(block) == "config/reported/glee.csv"
     with pytest.raises(BadInput, match="make names no table 'nope' of glee; it names .*table3"):
-        shown.block(everything, "tables", "glee", "nope")
+        shown.block(everything, "tables", "glee", "nope", everything)
+    with pytest.raises(BadInput, match="train: false, and none of the runs of table 'table3' of"):
+        shown.block({}, "tables", "glee", "table3", everything)
+
+
+def test_a_start_is_idle_if_all_that_begins_from_it_stands_alone_or_is_idle_and_no_table_takes_it():
+    first, second, third, other = (Point("p", "b", "d", method, 1) for method in "abcd")
+    after, alone = {first: [second], second: [third]}, {third}.__contains__
+    assert starts.idle(first, {third}, after, alone)
+    assert not starts.idle(first, {first, third}, after, alone)
+    assert not starts.idle(first, {second, third}, after, alone)
+    assert not starts.idle(first, {third, other}, after | {first: [second, other]}, alone)
+    assert not starts.idle(third, set(), after, alone), "nothing begins from it"
 
 
 @pytest.mark.parametrize("name", ["demo", "mini", "paper"])

@@ -632,6 +632,17 @@ def test_what_begins_from_the_runs_is_said_and_they_alone_are_deleted(tmp_path):
     assert left == {tmp_path / "results/demo/runs" / POINTS[0].path}
 
 
+def test_with_a_start_go_the_runs_of_a_bundle_that_would_stand_without_it(tmp_path):
+    first = next(point for point in blocks.all_points(DEMO) if point.method == "lpt-phase1")
+    places = [
+        tmp_path / f"results/demo/from_bundles/runs/{point.path}"
+        for point in (first, *again.followers(DEMO, [first]))
+    ]
+    for place in places:
+        place.mkdir(parents=True)
+    assert again.folders(DEMO, [first], tmp_path) == places and len(places) == 2
+
+
 def test_nothing_is_deleted_without_a_yes(tmp_path, monkeypatch, capsys):
     finish(tmp_path, DEMO, POINTS[0])
     (tmp_path / "Snakefile").touch()

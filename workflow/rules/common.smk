@@ -30,6 +30,7 @@ from tailprompt.plan import (
     rows,
     searches,
     standing,
+    starts,
     unmade,
     untrained,
     writable,
@@ -132,7 +133,7 @@ def folder_option(name, file):
 
 def told_block(what):
     """wildcards -> the block of the table or figure that they name, as one line of JSON."""
-    return lambda wildcards: as_json(shown.block(SHOWN, what, wildcards.paper, wildcards.name))
+    return lambda wildcards: as_json(shown.block(SHOWN, what, wildcards.paper, wildcards.name, WHOLE))
 
 
 @cache

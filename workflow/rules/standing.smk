@@ -250,7 +250,7 @@ def shown_inputs(what, *endings, **of_kind):
 
     @refused_as(SystemExit)
     def files(wildcards):
-        spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name)
+        spec = shown.block(SHOWN, what, wildcards.paper, wildcards.name, WHOLE)
         key = (what, wildcards.paper, wildcards.name)
         name = "/".join(key)
         others = of_kind.get(spec["kind"], ())
@@ -289,7 +289,8 @@ def predictions(point):
     """The predictions of a run, where they are if the run is what is asked; None for what shall not be trained."""
     if not TRAINS and not is_here(point):
         return None
-    return f"{run_asked(point)[1] or made_here(point)}/predictions.parquet"
+    folder = made_here(point) if is_forced(point) else folder_of(point)  # a bundle may have brought it
+    return f"{folder}/predictions.parquet"
 
 
 def all_predictions(_):
@@ -310,11 +311,7 @@ def damaged(_):
 @cache
 def followers():
     """Start -> the runs of the scale that begin from it."""
-    found = {}
-    for point in POINTS:
-        if first := start_of(config, point):
-            found.setdefault(first, []).append(point)
-    return found
+    return starts.followers(config, POINTS)
 
 
 def alone(wildcards):
@@ -338,11 +335,13 @@ def clear_untrained(jobs):
 
 
 def idle(point):
-    """Whether a run is but the start of others, all of which came in a bundle without it, and stand."""
-    others = [] if point in TAKEN else followers().get(point, [])
-    return bool(others) and all(
-        (folder := run_asked(each)[1]) and either.came_alone(folder) for each in others
-    )
+    """Whether no run needs a run, as all that begin from it came in a bundle without it, and stand."""
+    return starts.idle(point, TAKEN, followers(), came_alone)
+
+
+def came_alone(point):
+    """Whether a run stands that a bundle brought without its start."""
+    return bool(folder := run_asked(point)[1]) and either.came_alone(folder)
 
 
 def kept(files):
@@ -358,8 +357,10 @@ def forget_forced(jobs):
 
 
 def is_forced(point):
-    """Whether a run is trained though it may stand: training is forced, or a file of the run or of a start of it."""
+    """Whether a run is trained though it may stand: training, or a file of the run or of a start of it, is forced."""
     dag = workflow.dag_settings
+    if not TRAINS:
+        return False
     if dag.forceall or TRAIN in dag.forcerun:
         return True
     named = runs.named(config, dag.forcerun)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tailprompt.data.places import file_name, places
 from tailprompt.errors import BadInput
+from tailprompt.files import keyed
 from tailprompt.plan.agreement import digests_of, read_words, same_data, tolerant
 from tailprompt.plan.digests import digest_of
 from tailprompt.plan.jobs import data
@@ -77,7 +78,8 @@ def is_of_files(config: dict, dataset: str, sources: dict | None, root: Path) ->
         for file, entry in zip(here, entries, strict=True)
     ]
     own = any("path" in entry for entry in entries)
-    told = [*sources.values()] if own else [sources.get(name) for name in names]
+    digests = keyed(sources, "sources")
+    told = [*digests.values()] if own else [digests.get(name) for name in names]
     pairs = zip_longest(found, told)
     return not any(found) or all(digest in (None, of) for digest, of in pairs)
 

@@ -24,7 +24,7 @@ UNTRAINED = "time: none, as nothing is trained under train: false"
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
-    points = blocks.all_points(config)
+    points = present.needed(config, standing.present(config, root), root)
     done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     trains = config.get("train", True)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from glob import escape
 from pathlib import Path
 
-from tailprompt.plan import agreement, asked, either
+from tailprompt.plan import agreement, asked, blocks, either, starts
 from tailprompt.plan.blocks import WITHOUT_RUNS, points
-from tailprompt.plan.places import folders_of
+from tailprompt.plan.places import folders_of, in_bundles
 from tailprompt.plan.points import Point
 from tailprompt.plan.settings import settings
-from tailprompt.plan.standing import Present
+from tailprompt.plan.standing import Present, run_folder
 from tailprompt.plan.starts import start_of
 
 SCORES = "scores.parquet"
@@ -36,6 +36,23 @@ def run_is_here(config: dict, point: Point, here: Present, root: Path = Path("."
     first = start_of(config, point)
     folder = either.run_folder(results, point, lambda: wanted, rows)
     return not first or either.came_alone(folder) or run_is_here(config, first, here, root)
+
+
+def needed(config: dict, here: Present, root: Path = Path(".")) -> list[Point]:
+    """The runs of a scale, but for starts that no run needs, as those came in a bundle without them."""
+    everything, results = blocks.all_points(config), root / "results" / config["scale"]
+    taken = {point for block in blocks.shown(config).values() for point in points(block)}
+
+    def came_alone(point: Point) -> bool:
+        brought = (in_bundles(results / "runs" / point.path) / "run.json").is_file()  # which is sooner seen
+        return (
+            brought
+            and run_is_here(config, point, here, root)
+            and either.came_alone(run_folder(config, point, here, root))
+        )
+
+    after = starts.followers(config, everything)
+    return [point for point in everything if not starts.idle(point, taken, after, came_alone)]
 
 
 def narrowed(

@@ -10,7 +10,7 @@ from pathlib import Path
 from tailprompt.errors import BadInput, few, known, to_do, why
 from tailprompt.plan import blocks
 from tailprompt.plan.held import claim, holder, name_of
-from tailprompt.plan.places import BUNDLED, results_of
+from tailprompt.plan.places import BUNDLED, in_bundles, results_of
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.starts import starts_of
 
@@ -46,9 +46,13 @@ def names(pattern: str, point: Point) -> bool:
 
 
 def folders(config: dict, points: Iterable[Point], root: Path = Path(".")) -> list[Path]:
-    """The folders of runs that are on disk, made here or brought by a bundle."""
-    results = root / "results" / config["scale"]
-    places = [place / "runs" / point.path for point in points for place in (results, results / BUNDLED)]
+    """The folders of runs that are on disk, made here or brought by a bundle.
+
+    Those that a bundle brought and that begin from these are among them, as they would stand without them.
+    """
+    runs, points = root / "results" / config["scale"] / "runs", [*points]
+    places = [place for point in points for place in (runs / point.path, in_bundles(runs / point.path))]
+    places += [in_bundles(runs / point.path) for point in followers(config, points)]
     return [place for place in places if place.is_dir()]
 
 

@@ -1,7 +1,8 @@
-"""The run from whose weights another run begins."""
+"""The run from whose weights another run begins, and whether any run needs it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict
 
 from tailprompt.errors import BadInput, named
@@ -58,6 +59,30 @@ def starts_of(config: dict, point: Point) -> list[Point]:
             raise BadInput(f"method '{chain[-1].method}' starts from {start.path}, which builds on it")
         chain.append(start)
     return chain[1:]
+
+
+def followers(config: dict, points: Iterable[Point]) -> dict[Point, list[Point]]:
+    """Start -> those of the points that begin from it."""
+    found: dict[Point, list[Point]] = {}
+    for point in points:
+        if first := start_of(config, point):
+            found.setdefault(first, []).append(point)
+    return found
+
+
+def idle(
+    point: Point,
+    taken: Container[Point],
+    after: Mapping[Point, list[Point]],
+    came_alone: Callable[[Point], bool],
+) -> bool:
+    """Whether no table takes a run, and all that begin from it stand without it, or are idle too.
+
+    taken: the runs of tables and figures. after: what `followers` returns. came_alone: whether a run stands
+    that a bundle brought without its start.
+    """
+    others = [] if point in taken else after.get(point, [])
+    return bool(others) and all(came_alone(each) or idle(each, taken, after, came_alone) for each in others)
 
 
 def keeping(method: str) -> str:

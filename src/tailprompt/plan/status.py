@@ -59,8 +59,8 @@ def status(
     queue: what `queued` returns. files: of the configuration, among which may be what searches chose.
     """
     digest_of_images.cache_clear()  # with --watch they may be others now
-    points, whole = blocks.all_points(config), blocks.shown(config)
-    here = standing.present(config, root)
+    here, whole = standing.present(config, root), blocks.shown(config)
+    points = present.needed(config, here, root)
     jobs = queued(root) if queue is None else queue
     states = {point: state_of(config, point, here, root, jobs) for point in points}
     found = Counter(state.name for state in states.values())

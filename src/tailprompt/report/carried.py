@@ -47,6 +47,7 @@ def dataset_files(report: Path) -> dict[str, bytes]:
     about = read_json(report, "dataset", "classes", "groups")
     if about["dataset"] != report.stem:
         raise BadInput(f"{report} is the report of data set {about['dataset']}")
+    keyed(about.get("sources") or {}, report)
     task = recorded(about)
     table = read_parquet(path, "id", "split", task.gold, *task.reads(about)[1])
     about |= {"row": anywhere(about.get("row", {}))}

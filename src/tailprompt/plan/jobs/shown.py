@@ -15,10 +15,15 @@ STAGES = {"tables": "tabulate", "figures": "draw"}
 ENDINGS = {"tables": ("tex", "md", "csv", "html"), "figures": ("pdf", "png", "html")}
 
 
-def block(everything: dict, what: str, paper: str, name: str) -> dict:
-    """The expanded block of a table or figure. everything: what `blocks.shown` returns."""
+def block(everything: dict, what: str, paper: str, name: str, whole: dict) -> dict:
+    """The expanded block of a table or figure.
+
+    everything: what is made of `whole`, which `blocks.shown` returns.
+    """
     specs = {one: spec for (*of, one), spec in everything.items() if of == [what, paper]}
     if name not in specs:
+        if (what, paper, name) in whole:
+            raise BadInput(f"train: false, and none of the runs of {what[:-1]} '{name}' of {paper} is here")
         waits = any(spec["kind"] == "search" for spec in specs.values())
         others = "; others wait for what a search chooses" if waits else ""
         raise BadInput(f"make names no {what[:-1]} '{name}' of {paper}; it names {known(specs)}{others}")
