@@ -11,12 +11,17 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from tailprompt.report.figures import style
+from tailprompt.report.page import evidence
 from tailprompt.report.page.evidence import More, Row, Worst
 from tailprompt.report.sheet import number
 from tailprompt.tasks import metrics
 
-LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#D9D9D9"  # apart in grey too
-HOLLOW = "#FFFFFF"  # of what did not learn
+LOOKS = {  # apart in grey too
+    evidence.LEADS: style.HEAD,
+    evidence.NEAR: "#56B4E9",
+    evidence.WORSE: "#D9D9D9",
+    evidence.OPEN: "#FFFFFF",
+}
 EDGE = {"edgecolor": style.INK, "linewidth": 0.4}
 ON_SCREEN = 1.25  # the width of a picture in a window, in that on paper
 LEAST = 40  # em, below which words are too small, so that the page scrolls
@@ -35,10 +40,8 @@ def svg(figure: Figure) -> str:
 
 def colour(row: Row, rows: list[Row]) -> str:
     """Blue for the leader, light blue for what is not clearly worse, light grey for what is; white without
-    a verdict, for what did not learn."""
-    if not row.learned:
-        return HOLLOW
-    return LEADER if row is rows[0] else WORSE if row.worse else NEAR
+    a verdict."""
+    return LOOKS[evidence.verdict(row, rows)]
 
 
 def ranking(rows: list[Row], score: str) -> Figure:
@@ -65,9 +68,8 @@ def ranking(rows: list[Row], score: str) -> Figure:
         cost.set_xlabel("seconds of a training run")
         cost.set_ylabel(style.tested(score))
         named_beside(cost, rows, score)
-        told = {"leads": LEADER, "not clearly worse": NEAR, "clearly worse": WORSE, "did not learn": HOLLOW}
         there = {colour(row, rows) for row in rows}
-        patches = [Patch(facecolor=look, label=says, **EDGE) for says, look in told.items() if look in there]
+        patches = [Patch(facecolor=look, label=says, **EDGE) for says, look in LOOKS.items() if look in there]
         figure.legend(handles=patches, loc="outside upper left", ncols=len(patches))
     return figure
 
