@@ -341,7 +341,7 @@ def test_test_rows_that_train_has_too_and_contents_with_several_labels_are_said(
 def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(short):
     rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
     said = words.headline(rows, "f1/all", made_up_report())
-    assert "wins" not in said and "leads, but against b, hardly trained, that is no verdict:" in said
+    assert "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it:" in said
     assert any("so no verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250\xa0steps, 4.2\xa0epochs"
@@ -373,7 +373,7 @@ def test_a_winner_that_was_hardly_trained_says_so_itself_and_is_in_no_list_witho
 @pytest.mark.parametrize("lead", [CLEAR, OPEN], ids=["worse", "open"])
 def test_a_method_that_was_hardly_trained_stands_in_one_list_alone(few, lead):
     said, advice, looks = told([row("a", f1=90.0), row("b", lead, **few, f1=80.0), row("c", CLEAR)])
-    assert "but against b, hardly trained, that is no verdict" in said
+    assert "but b was hardly trained, so there is no verdict on it" in said
     assert "against c, the next on dev of those trained enough" in said
     assert looks == [evidence.OPEN, evidence.WORSE] and "Not clearly worse" not in advice
     assert "All other methods that were trained enough score clearly lower." in advice
@@ -441,6 +441,15 @@ def test_the_length_of_training_is_read_from_the_runs(tmp_path):
     assert (length.steps, length.epochs, length.rows, length.tokens) == (60, 3.0, 647, 48)
     assert length.gained == pytest.approx(10 / 3) and length.hardly
     assert not rows[-1].length.hardly and rows[-1].length.steps == 0
+
+
+@pytest.mark.parametrize("accuracy, rises", [((0.2, 0.25, 0.3), True), ((0.3, 0.3, 0.3), False)], ids=str)
+def test_a_method_whose_accuracy_rises_before_its_f1_does_is_hardly_trained(tmp_path, accuracy, rises):
+    curve = {"epoch": [0.4, 0.8, 1.2], "accuracy": accuracy, "f1": [0.01, 0.015, 0.02]}
+    made_up.pd.DataFrame(curve).to_csv(tmp_path / "curve.csv", index=False)
+    record = {"steps": 200, "settings": {"select": "f1", "max_length": 48}}
+    runs = made_up.pd.DataFrame({"record": [record], "folder": [tmp_path]})
+    assert lengths.length(runs).hardly == rises
 
 
 def test_an_evaluation_a_step_after_another_does_not_hide_that_dev_was_rising():

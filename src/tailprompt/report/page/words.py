@@ -59,7 +59,8 @@ def unsettled(rows: list[Row], score: str, report: dict) -> str:
     if left or not short:
         return "no method wins clearly"
     if any(row.judged for row in rows[1:]):
-        return f"against {listed(short)}, hardly trained, that is no verdict"
+        was, them = ("was", "it") if len(short) == 1 else ("were", "them")
+        return f"{listed(short)} {was} hardly trained, so there is no verdict on {them}"
     others = "all methods" if rows[0].length.hardly else "all other methods"
     return f"{others} were hardly trained, so that is no verdict"
 
