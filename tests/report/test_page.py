@@ -601,3 +601,11 @@ def test_without_times_of_predictions_the_page_shows_none(tmp_path):
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     sheet = sheets.methods(rows, ["f1/all"], "f1", [], searched="")
     assert sheet.heads[-1] == "memory, MB" and "predicts" not in words.cost(rows[0], images=False)
+
+
+def test_long_names_of_classes_are_cut_and_stay_apart():
+    names = ["a complaint of the " * 60 + end for end in "xy"] + ["short"]
+    shown = [data_words.called(c, names) for c in range(3)]
+    assert shown[2] == "short" and len({*shown}) == 3 and max(map(len, shown)) < 60
+    drawn = [pictures.printable(names, c) for c in range(4)]
+    assert drawn[2:] == ["short", "no class"] and len({*drawn}) == 4 and max(map(len, drawn)) < 60

@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from tailprompt.errors import brief
 from tailprompt.report.figures import style
 from tailprompt.report.page import evidence
+from tailprompt.report.page.data_words import LONG
 from tailprompt.report.page.evidence import More, Row, Worst
 from tailprompt.report.sheet import number
 from tailprompt.tasks import metrics
@@ -126,12 +128,20 @@ def confusion(found: list[Worst], classes: list[str]) -> Figure:
             share = shares[line, column]
             ink = "white" if share > 0.5 else style.INK
             axes.text(column, line, f"{100 * share:.0f}", ha="center", va="center", color=ink, fontsize=6)
-        names = [style.printable(classes[c], c) if c < len(classes) else "no class" for c in columns]
+        names = [printable(classes, c) for c in columns]
         axes.set_xticks(range(len(columns)), names, rotation=60, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(len(found)), [style.printable(classes[one.id], one.id) for one in found])
+        axes.set_yticks(range(len(found)), [printable(classes, one.id) for one in found])
         axes.set_xlabel("taken for, % of its test rows")
         axes.spines[:].set_visible(False)
     return figure
+
+
+def printable(classes: list[str], c: int) -> str:
+    """The name of a class in a picture, with its number where it is too long to stand there whole."""
+    if c >= len(classes):
+        return "no class"
+    name = style.printable(brief(classes[c], LONG), c)
+    return f"{name} (class {c})" if len(classes[c]) > LONG and style.prints(classes[c]) else name
 
 
 def learning(data: More, rows: list[Row], score: str) -> Figure:
