@@ -429,7 +429,7 @@ TABLE = {
     ),
     "a folder without images": (
         lambda folder, _: photos(picture(folder, "a/1.png").parent),
-        r"a: no folder of images for each class is there$",
+        r"a: no folder of images for each class is there .in it is: .png 1.; put the images of",
     ),
     "a folder of a class without images": (
         lambda folder, _: photos(folder, picture(folder, "a/1.png"), (folder / "b").mkdir()),

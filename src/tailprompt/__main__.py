@@ -215,12 +215,14 @@ def try_on(arguments: list[str]) -> None:
     Writes config/my-<name>.yaml, which is used as it is if it is there, and results/my-<name>/answer.html.
     """
     from tailprompt.attempt import attempt
+    from tailprompt.data.stated import CODE, FORMS
 
     column = {"metavar": "COLUMN", "help": "its name, where the guess is wrong"}
     path = {"type": Path, "metavar": "FILE", "help": "CSV, TSV, JSON Lines, Parquet; a folder of images"}
     anew = {"action": "store_true", "help": "write the configuration anew, whatever it says"}
     only = {"action": "store_true", "help": "say what would be taken and how long it takes; write nothing"}
     more = ("path", path), ("--text", column), ("--label", column), ("--anew", anew), ("--look", only)
+    more += tuple((f"--{key}", told) for key, told in ({"encoding": CODE} | FORMS).items())
     attempt(options_of("try", arguments, *more))
 
 

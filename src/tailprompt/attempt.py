@@ -14,18 +14,21 @@ from tempfile import TemporaryDirectory
 
 from tailprompt import answer
 from tailprompt.data.looked import look
+from tailprompt.data.readers import FORM
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import first_hours, first_open, first_round, first_rows
 from tailprompt.plan.config import load
 from tailprompt.plan.status import FAILED, status
 from tailprompt.report.page.write import on_screen
 
+STATED = ("encoding", *FORM)  # what may be said of how a table is read, as in a data set's row
 PAUSE = 30.0  # seconds between two lines on the screen
 
 
 def attempt(options: argparse.Namespace) -> None:
-    """All of it. options: path, text, label, configfile, anew and look."""
-    looked = look(options.path, text=options.text, label=options.label)
+    """All of it. options: path, text, label, STATED, configfile, anew and look."""
+    stated = {key: told for key in STATED if (told := getattr(options, key, None)) is not None}
+    looked = look(options.path, text=options.text, label=options.label, stated=stated)
     print("\n".join([*looked.said, *first_round.unread(looked)]))
     files = options.configfile or [f"config/{first_round.slug(options.path)}.yaml"]
     asked = {key: name for key in ("text", "label") if (name := getattr(options, key))}

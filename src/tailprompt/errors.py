@@ -51,6 +51,11 @@ def few(items: list, shown: int = 5) -> str:
     return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
+def brief(name: str, most: int = 60) -> str:
+    """A name for a message or a page: the first characters of a long one."""
+    return name if len(name) <= most else f"{name[: most - 1]}\u2026"
+
+
 def counted(number: int, thing: str, verb: str = "") -> str:
     """A number with its noun, and a verb that is given in the plural: 1 class, 2 classes, 1,200 runs take."""
     if number == 1:

@@ -30,6 +30,7 @@ from tailprompt.data.columns import CHOICES
 from tailprompt.data.contents import PLACE, bare
 from tailprompt.data.new_rows import columns_of, decoded, read
 from tailprompt.data.readers import header
+from tailprompt.data.stated import FORMS
 from tailprompt.data.writers import WRITERS
 from tailprompt.errors import BadInput, known, named, stage
 from tailprompt.files import keyed, read_json, whole
@@ -55,15 +56,6 @@ NOTE = (
     "Probabilities are those of the model, not calibrated: 0.9 does not mean that nine of ten such rows are "
     "right. Take them to sort rows, and choose a threshold on labelled rows."
 )
-FORMS = {  # what may be stated of a CSV or TSV file, as in a data set's row
-    "quotes": {
-        "choices": ["true", "false"],
-        "help": "whether double quotes enclose fields, or are of the texts (usual: as in the run's data)",
-    },
-    "separator": {"metavar": "CHARACTER", "help": "what separates fields (usual: found out)"},
-    "escape": {"metavar": "CHARACTER", "help": "what stands before a quote of a text (usual: another quote)"},
-    "header": {"nargs": "+", "metavar": "COLUMN", "help": "the columns of a file without a header line"},
-}
 CHUNK = 8192  # rows in memory as tokens or pixels at once
 
 
@@ -286,8 +278,6 @@ def main() -> None:
     options = vars(parser.parse_args())
     out = options.pop("out") or beside(options["file"])
     form = {key: value for key in FORMS if (value := options.pop(key)) is not None}
-    if "quotes" in form:
-        form["quotes"] = form["quotes"] == "true"
     replaced = out.exists()
     predict_file(out=out, form=form, **options)
     if replaced:

@@ -1,12 +1,16 @@
 """What a file is taken for: text, label and language by name, then by looks; overruled by hand."""
 
+import json
+
 import pandas as pd
 import pytest
+import yaml
 from PIL import Image
 
 from tailprompt.data.looked import look
 from tailprompt.decode import decode
 from tailprompt.errors import BadInput
+from tailprompt.plan.first_rows import row_of
 
 ENGLISH = ["the printer is on fire", "please reset my password", "where is my order", "I want a refund"] * 5
 CHINESE = ["打印机着火了", "请重置我的密码", "我的订单在哪里", "我要退款 iPhone"] * 5
@@ -80,7 +84,7 @@ def test_a_column_of_splits_is_used(tmp_path):
 
 @pytest.mark.parametrize(
     "columns, says",
-    [({"text": range(20), "x": range(20)}, "no column has values that come again"),
+    [({"text": range(20), "x": range(20)}, "no column has two values or more that come again"),
      ({"label": LABELS}, "has no column beside 'label'")],
     ids=["no-label", "no-text"],
 )  # fmt: skip
@@ -362,3 +366,116 @@ def test_a_label_without_classes_is_refused_with_the_columns_that_have_some(tmp_
     file = written(tmp_path / "a.csv", text=texts, number=label, kind=kind)
     with pytest.raises(BadInput, match=f"a.csv: the column 'number' .*{says}"):
         look(file, label="number")
+
+
+@pytest.mark.parametrize(
+    "content, told, columns",
+    [
+        ('text\tlabel\n"begun {n}\ta\nplain {n}\tb\n', {"quotes": False}, ["text", "label"]),
+        ("text,label\nGr\xf6\xdfe {n},a\nklein {n},b\n", {"encoding": "cp1252"}, ["text", "label"]),
+        ("the printer {n},a\nmy order {n},b\n", {"header": ["body", "topic"]}, ["body", "topic"]),
+        ("text~label\nthe printer {n}~a\nmy order {n}~b\n", {"separator": "~"}, ["text", "label"]),
+    ],
+    ids=["quotes", "encoding", "header", "separator"],
+)
+def test_how_a_file_is_read_may_be_stated_and_the_configuration_says_it(tmp_path, content, told, columns):
+    head, *rows = content.split("\n", 1) if "header" not in told else ("", content)
+    file = tmp_path / ("a.tsv" if "\t" in content else "a.csv")
+    text = (f"{head}\n" if head else "") + "".join(rows[0].format(n=n) for n in range(20))
+    file.write_bytes(text.encode(told.get("encoding", "utf-8")))
+    found = look(file, stated=told)
+    assert (found.rows, found.classes, [*found.columns.values()]) == (40, 2, columns)
+    row = yaml.safe_load("row:\n" + row_of(found, 48, 0.0))["row"]
+    assert {key: row[key] for key in told} == told
+    with pytest.raises(BadInput):
+        look(file)
+
+
+def test_what_may_be_stated_of_other_files_only_is_refused(tmp_path):
+    file = written(tmp_path / "a.parquet", text=ENGLISH, label=LABELS)
+    with pytest.raises(BadInput, match="encoding can be stated of files of text alone"):
+        look(file, stated={"encoding": "cp1252"})
+    with pytest.raises(BadInput, match="quotes can be stated of CSV and TSV files alone"):
+        look(written(tmp_path / "a.jsonl", text=ENGLISH, label=LABELS), stated={"quotes": False})
+    with pytest.raises(BadInput, match="quotes can be stated of tables alone"):
+        look(tmp_path, stated={"quotes": False})
+
+
+def test_a_line_of_totals_is_a_class_of_one_row_that_is_named(tmp_path):
+    file = written(tmp_path / "a.csv", text=[*ENGLISH, "Total"], label=[*LABELS, "20"])
+    said = next(line for line in look(file).said if "single row" in line)
+    assert said == (
+        "1 class has a single row, which is for training alone, so that no score tells of it: '20'"
+    )
+
+
+def test_texts_that_may_mean_that_there_is_none_are_said(tmp_path):
+    found = look(written(tmp_path / "a.csv", text=[*ENGLISH, "N/A", "N/A"], label=[*LABELS, "fire", "fire"]))
+    assert "taken for texts, though they may mean that there is none: 'N/A' (2)" in found.said
+
+
+@pytest.mark.parametrize(
+    "words, is_said", [(["fire", "login", "order", "order"], True), (["a", "b", "c", "a"], False)]
+)
+def test_a_column_with_a_name_for_each_number_is_said(tmp_path, words, is_said):
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=[0, 1, 2, 2] * 5, label_text=words * 5))
+    assert found.columns["label"] == "label"
+    assert (
+        any("column 'label_text' has a name for each: --label takes it" in line for line in found.said)
+        == is_said
+    )
+
+
+def test_splits_that_are_made_of_train_are_said_beside_those_that_are_there(tmp_path):
+    splits = ["train"] * 16 + ["validation"] * 4
+    found = look(written(tmp_path / "a.csv", text=ENGLISH, label=LABELS, split=splits))
+    assert "splits: column 'split'; test (20 %) cut from train by class" in found.said
+
+
+@pytest.mark.parametrize(
+    "row, says",
+    [
+        ({"doc": {"text": "a"}, "meta": {"label": "b"}}, "2 columns hold lists or objects .'doc', 'meta'."),
+        ({"text": "a", "meta": {"label": "b"}}, "1 column holds lists or objects .'meta'."),
+    ],
+    ids=["all", "some"],
+)
+def test_nested_objects_are_named_with_what_to_do(tmp_path, row, says):
+    file = tmp_path / "a.jsonl"
+    file.write_text(f"{json.dumps(row)}\n" * 20)
+    with pytest.raises(BadInput, match=f"{says}, .*json_normalize"):
+        look(file)
+
+
+def test_a_column_of_one_value_is_shown_where_no_labels_are(tmp_path):
+    with pytest.raises(BadInput, match="'label' with 1 value"):
+        look(written(tmp_path / "a.csv", text=[f"text {n}" for n in range(20)], label=["x"] * 20))
+
+
+@pytest.mark.parametrize("column", ["", "label"])
+def test_a_column_of_labels_without_a_name_is_said_to_have_none(tmp_path, column):
+    file = written(tmp_path / "a.csv", **{"text": ENGLISH, column: LABELS})
+    if column:
+        assert look(file).columns["label"] == column
+    else:
+        with pytest.raises(
+            BadInput, match="the column that seems to have the label has no name; give it one"
+        ):
+            look(file)
+
+
+def test_two_rows_a_class_are_too_few_for_three_splits_and_that_is_said(tmp_path):
+    file = written(tmp_path / "a.csv", text=ENGLISH[:4], label=["a", "b", "a", "b"])
+    with pytest.raises(BadInput, match="no class has a row for dev; the largest has 2 rows, .* takes 3"):
+        look(file)
+
+
+@pytest.mark.parametrize(
+    "names, held", [(["a/1.txt", "b/2.txt"], ".txt 2"), (["a.jpg"], ".jpg 1"), ([], "nothing")], ids=str
+)
+def test_a_folder_without_classes_of_images_is_refused_with_what_is_in_it(tmp_path, names, held):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    with pytest.raises(BadInput, match=f"in it is: {held}.*texts in a table"):
+        look(tmp_path)

@@ -618,3 +618,31 @@ def test_numbers_and_booleans_as_labels_are_refused(tmp_path, other):
 def test_a_label_with_braces_is_shown_as_it_is(tmp_path, label):
     file = saved(tmp_path / "a.csv", lines([label] * 2 + [label.upper()]))
     refused(file, "'mine': 12 rows have a label", f"'{label}'", "(a.csv:4, ")
+
+
+def test_a_line_above_the_header_is_shown_with_what_to_do(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("# made by me\ntext,label\n" + "a text,b\n" * 9)
+    with pytest.raises(BadInput, match=r"header's 1 field \(# made by me\).*leave out what stands above it"):
+        rows(file, "utf-8-sig", hint="")
+    file.write_text("Export of tickets,,\n\ntext,label,\n" + "a text,b,\n" * 9)
+    with pytest.raises(BadInput, match="several columns have no name.* has 'Export of tickets', '', ''"):
+        rows(file, "utf-8-sig", hint="")
+    file.write_text("text,label\n" + "a text,b\n" * 9 + "a text, or two,b\n")
+    with pytest.raises(BadInput, match="quote texts that hold a separator"):
+        rows(file, "utf-8-sig", hint="")
+
+
+@pytest.mark.parametrize(
+    "start, kind",
+    [
+        ("version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
+        ("<!DOCTYPE html>", "a web page"),
+    ],
+    ids=["lfs", "html"],
+)
+def test_what_a_download_left_in_place_of_the_file_is_named(tmp_path, start, kind):
+    file = tmp_path / "a.csv"
+    file.write_text(f"{start}oid sha256:4d7a\nsize 12345\n")
+    with pytest.raises(BadInput, match=kind):
+        rows(file, "utf-8-sig", hint="")

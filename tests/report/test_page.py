@@ -341,13 +341,85 @@ def test_test_rows_that_train_has_too_and_contents_with_several_labels_are_said(
 def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(short):
     rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
     said = words.headline(rows, "f1/all", made_up_report())
-    assert "wins" not in said and "leads, but against b, hardly trained, that is no verdict:" in said
-    assert any("not a verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
+    assert "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it:" in said
+    assert any("so no verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250\xa0steps, 4.2\xa0epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
     assert "wins" in words.headline(fitted, "f1/all", made_up_report())
     assert "Trained on 1,000 rows; methods that learn by steps took 250 steps" in words.trained(fitted)
+
+
+RISING, FEW = {"gained": 3.0}, {"steps": 12}
+
+
+def told(rows):
+    """The answer, the sentences below it, and how the pictures show each method but the leader."""
+    report = made_up_report()
+    advice = " ".join(words.advice(rows, "f1/all", report))
+    return words.headline(rows, "f1/all", report), advice, [evidence.verdict(r, rows) for r in rows[1:]]
+
+
+@pytest.mark.parametrize("few", [RISING, FEW], ids=str)
+def test_a_winner_that_was_hardly_trained_says_so_itself_and_is_in_no_list_without_a_verdict(few):
+    said, advice, _ = told([row("a", f1=90.0, **few), row("b", CLEAR), row("c", CLEAR)])
+    assert "a wins against every other method" in said
+    assert said.endswith(("more steps may raise it.", "only 12 steps, and more steps may raise its score."))
+    assert "no verdict" not in advice and "All other methods score clearly lower." in advice
+    assert "To train longer, raise epochs and patience" in advice
+
+
+@pytest.mark.parametrize("few", [RISING, FEW], ids=str)
+@pytest.mark.parametrize("lead", [CLEAR, OPEN], ids=["worse", "open"])
+def test_a_method_that_was_hardly_trained_stands_in_one_list_alone(few, lead):
+    said, advice, looks = told([row("a", f1=90.0), row("b", lead, **few, f1=80.0), row("c", CLEAR)])
+    assert "but b was hardly trained, so there is no verdict on it" in said
+    assert "against c, the next on dev of those trained enough" in said
+    assert looks == [evidence.OPEN, evidence.WORSE] and "Not clearly worse" not in advice
+    assert "All other methods that were trained enough score clearly lower." in advice
+    assert "no verdict on them: b." in advice
+    said, advice, looks = told([row("a", f1=90.0), row("b", lead, **few), row("c", OPEN)])
+    assert "no method wins clearly" in said and "Not clearly worse: c." in advice
+    assert "no verdict on them: b." in advice and looks == [evidence.OPEN, evidence.NEAR]
+
+
+def test_where_all_methods_were_hardly_trained_nothing_is_told_of_any():
+    said, advice, looks = told([row("a", f1=90.0, **RISING), row("b", CLEAR, **FEW), row("c", OPEN, **FEW)])
+    assert "a leads, but all methods were hardly trained, so that is no verdict" in said
+    assert "more steps may raise it" in said and "no verdict on them: b, c." in advice
+    assert "clearly" not in said + advice and {*looks} == {evidence.OPEN}
+    said, *_ = told([row("a", f1=90.0), row("b", CLEAR, **FEW), row("c", OPEN, **FEW)])
+    assert "but all other methods were hardly trained, so that is no verdict" in said
+
+
+def test_methods_without_steps_are_never_called_hardly_trained():
+    said, advice, looks = told(
+        [row("a", f1=90.0, steps=0), row("b", CLEAR, steps=0), row("c", OPEN, steps=0)]
+    )
+    assert "hardly" not in said + advice and "more steps" not in said + advice
+    assert "Not clearly worse: c." in advice and looks == [evidence.WORSE, evidence.NEAR]
+
+
+def test_one_seed_or_a_test_set_that_is_too_small_shows_no_verdict_in_pictures():
+    one = row("b", (-20.0, float("nan"), float("nan"), float("nan")), seeds=1)
+    _, advice, looks = told([row("a", f1=90.0, seeds=1), one])
+    assert looks == [evidence.OPEN] and "No verdict on: b. It takes more seeds" in advice
+    (legend,) = pictures.ranking([row("a", f1=90.0), one], "f1/all").legends
+    assert [text.get_text() for text in legend.get_texts()] == ["leads", "no verdict"]
+
+
+def test_where_no_method_learned_none_is_called_the_only_one_that_did():
+    said, advice, looks = told([collapsed_row("a", f1=9.0), collapsed_row("b")])
+    assert said == "No method learned: a has F1 9.0 on test." and looks == [evidence.OPEN]
+    assert advice.count("it did not learn") == 2
+
+
+def test_the_gain_from_more_rows_of_a_method_that_was_hardly_trained_is_said_with_that():
+    points = made_up.pd.DataFrame({"method": ["a", "a"], "rows": [5, 10], "value": [1.0, 2.0]})
+    effect = verdicts.score(np.full((3, 3), 2.0), np.full((3, 3), 1.0))
+    for few in (RISING, {}):
+        said = words.growth(evidence.More(points, effect), row("a", **few), leads=True)
+        assert ("more steps may change this" in said) == bool(few)
 
 
 def test_the_length_of_training_is_read_from_the_runs(tmp_path):
@@ -369,6 +441,15 @@ def test_the_length_of_training_is_read_from_the_runs(tmp_path):
     assert (length.steps, length.epochs, length.rows, length.tokens) == (60, 3.0, 647, 48)
     assert length.gained == pytest.approx(10 / 3) and length.hardly
     assert not rows[-1].length.hardly and rows[-1].length.steps == 0
+
+
+@pytest.mark.parametrize("accuracy, rises", [((0.2, 0.25, 0.3), True), ((0.3, 0.3, 0.3), False)], ids=str)
+def test_a_method_whose_accuracy_rises_before_its_f1_does_is_hardly_trained(tmp_path, accuracy, rises):
+    curve = {"epoch": [0.4, 0.8, 1.2], "accuracy": accuracy, "f1": [0.01, 0.015, 0.02]}
+    made_up.pd.DataFrame(curve).to_csv(tmp_path / "curve.csv", index=False)
+    record = {"steps": 200, "settings": {"select": "f1", "max_length": 48}}
+    runs = made_up.pd.DataFrame({"record": [record], "folder": [tmp_path]})
+    assert lengths.length(runs).hardly == rises
 
 
 def test_an_evaluation_a_step_after_another_does_not_hide_that_dev_was_rising():
@@ -520,3 +601,11 @@ def test_without_times_of_predictions_the_page_shows_none(tmp_path):
     rows, *_ = evidence.standing(results(tmp_path, block), block)
     sheet = sheets.methods(rows, ["f1/all"], "f1", [], searched="")
     assert sheet.heads[-1] == "memory, MB" and "predicts" not in words.cost(rows[0], images=False)
+
+
+def test_long_names_of_classes_are_cut_and_stay_apart():
+    names = ["a complaint of the " * 60 + end for end in "xy"] + ["short"]
+    shown = [data_words.called(c, names) for c in range(3)]
+    assert shown[2] == "short" and len({*shown}) == 3 and max(map(len, shown)) < 60
+    drawn = [pictures.printable(names, c) for c in range(4)]
+    assert drawn[2:] == ["short", "no class"] and len({*drawn}) == 4 and max(map(len, drawn)) < 60

@@ -22,7 +22,9 @@ LETTERS = "ABCDEFGHIJKLMNOP"  # labels of options; PPT has at most sixteen
 PLAIN = str, bool, int, float, Decimal
 HOLDERS = list, dict, tuple, set, np.ndarray
 ONE = "this is multi-label; a row has one class, so keep one label, or write a row for each"
-ENCODING = "state its encoding in the data set's row (encoding: gb18030, ...)"
+ENCODING = (
+    "state its encoding in the data set's row (encoding: gb18030, cp1252, ...; try and predict: --encoding)"
+)
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "valid": "dev", "val": "dev", "validation": "dev"}
 SPLITS |= {"training": "train", "testing": "test"}
 
@@ -124,8 +126,10 @@ def advice(table: pd.DataFrame, path: Path) -> str:
     if kind_of(path) not in SEPARATORS:
         return ""
     if len(set(table) - {PLACE}) == 1:
-        return "; where its fields are separated otherwise, state separator in the row of the data set"
-    return "; of a file without a header line, state its columns in the row of the data set (header)"
+        what, key = "where its fields are separated otherwise, state separator", "separator"
+    else:
+        what, key = "of a file without a header line, state its columns (header)", "header"
+    return f"; {what} in the row of the data set (try and predict: --{key})"
 
 
 def listed(names: str | list[str]) -> list[str]:

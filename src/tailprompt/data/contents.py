@@ -211,6 +211,10 @@ FOREIGN = {
     b"\xd0\xcf\x11\xe0": "a sheet of Excel (.xls)",
     b"PAR1": "a Parquet file",
     b"%PDF-": "a PDF",
+    b"version https://git-lfs": "a pointer of Git LFS, in whose place git lfs pull puts the file",
+    b"<!DOCTYPE html": "a web page",
+    b"<!doctype html": "a web page",
+    b"<html": "a web page",
 }
 PACKED = {
     ".gz": (b"\x1f\x8b", gzip.open),

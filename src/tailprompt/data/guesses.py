@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tailprompt.data import remarks
 from tailprompt.data.columns import ID, LETTERS, PAIR, SPLITS, split_word
 from tailprompt.data.contents import kind_of
 from tailprompt.data.readers import SEPARATORS
@@ -69,8 +70,9 @@ def labelled(columns: dict[str, pd.Series], path: Path, *, without: str | None) 
         return by_name, "by its name"
     if not fit:
         raise BadInput(
-            f"{path}: no column has values that come again, as labels do, so there is nothing to learn; a "
-            f"file needs a column with the class of each row, twice or more a class (it has {known(columns)})"
+            f"{path}: no column has two values or more that come again, as labels do, so there is nothing to "
+            "learn; a file needs a column with the class of each row, twice or more a class (it has "
+            f"{remarks.sizes(columns.items())})"
         )
     least = min(cells.nunique() for cells in fit.values())
     alike = [name for name, cells in fit.items() if cells.nunique() == least]
@@ -153,7 +155,7 @@ def other_splits(columns: dict[str, pd.Series], read: Collection[str]) -> list[s
 
 def unread(table: pd.DataFrame, columns: dict[str, str]) -> list[str]:
     """A sentence on the columns that nothing reads; none where all are read."""
-    rest = [str(name) for name in table if name not in columns.values()]
+    rest = [str(name) or "(no name)" for name in table if name not in columns.values()]
     return [f"not read: {quoted(rest)}"] if rest else []
 
 
@@ -205,6 +207,31 @@ def answers(columns: dict[str, pd.Series], label: str, names: list[str]) -> bool
         return True
     rows = zip(columns[label], *(columns[name] for name in names), strict=True)
     return all(right in offered for right, *offered in rows)
+
+
+def check_plain(path: Path, names: list[str], columns: Collection[str]) -> None:
+    """Raise BadInput where too few columns have plain cells for text and label, and others hold objects."""
+    held = [name for name in names if name not in columns]
+    if held and len(columns) < 2:
+        raise BadInput(
+            f"{path}: {counted(len(held), 'column', 'hold')} lists or objects ({quoted(held)}), and no text "
+            "and label are beside them; give each a column of its own (with pandas: json_normalize)"
+        )
+
+
+def check_stated(path: Path, stated: Collection[str]) -> None:
+    """Raise BadInput for what is said of how a file is read that has no such thing. stated: the keys."""
+    kind = kind_of(path)
+    if odd := [key for key in stated if kind not in SEPARATORS and (key != "encoding" or kind == "parquet")]:
+        of = "files of text" if odd == ["encoding"] else "CSV and TSV files"
+        raise BadInput(f"{path}: {' and '.join(odd)} can be stated of {of} alone")
+
+
+def check_named(path: Path, text: str, label: str) -> None:
+    """Raise BadInput where the text or the label has no name, by which a data set's row could say it."""
+    if "" in (text, label):
+        what = "text" if not text else "label"
+        raise BadInput(f"{path}: the column that seems to have the {what} has no name; give it one")
 
 
 def check_header(path: Path, text: str, label: str, columns: dict[str, pd.Series]) -> None:

@@ -84,10 +84,15 @@ def repaired(text: str) -> str:
         return text
 
 
+def gives_none(text: str) -> bool:
+    """Whether a text says that there is none."""
+    return plainly(text) in NOT_GIVEN
+
+
 def not_given(labels: pd.Series) -> list[str]:
     """A sentence about labels that may say that there is none."""
     counts = labels.value_counts()
-    found = [f"'{label}' ({number:,})" for label, number in counts.items() if plainly(label) in NOT_GIVEN]
+    found = [f"'{label}' ({number:,})" for label, number in counts.items() if gives_none(label)]
     return [f"taken for classes, though they may mean that there is no label: {few(found)}"] if found else []
 
 

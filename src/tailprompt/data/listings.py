@@ -219,7 +219,11 @@ def folder_rows(folder: Path, root: Path) -> pd.DataFrame:
         (str(file.relative_to(root)), below.name, file) for below in folders(folder) for file in images(below)
     ]
     if not rows:
-        raise BadInput(f"{folder}: no folder of images for each class is there")
+        held = few([f"{ending} {number:,}" for ending, number in skipped(folder, ()).items()]) or "nothing"
+        raise BadInput(
+            f"{folder}: no folder of images for each class is there (in it is: {held}); put the images of "
+            "each class in a folder of its name, and texts in a table, as a CSV of text and label"
+        )
     return pd.DataFrame(rows, columns=["id", "label", CONTENT])
 
 

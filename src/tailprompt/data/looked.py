@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
+from tailprompt.data import remarks
 from tailprompt.data.columns import (
     ENCODING,
     ID,
@@ -25,6 +27,7 @@ from tailprompt.data.columns import (
     SPLITS,
     TEXT,
     as_text,
+    form,
     split_word,
     strings,
     tells_split,
@@ -37,7 +40,10 @@ from tailprompt.data.guesses import (
     check_form,
     check_header,
     check_labels,
+    check_named,
     check_options,
+    check_plain,
+    check_stated,
     check_tags,
     first,
     identified,
@@ -47,11 +53,11 @@ from tailprompt.data.guesses import (
     texted,
     unread,
 )
-from tailprompt.data.labels import not_given, repaired
+from tailprompt.data.labels import not_given
 from tailprompt.data.listings import image_folder
 from tailprompt.data.preflight import faults
 from tailprompt.data.readers import rows
-from tailprompt.data.report import conflicts, content, per_class, shared
+from tailprompt.data.report import per_class
 from tailprompt.data.splits import parted
 from tailprompt.data.table import SHARES, load
 from tailprompt.errors import BadInput, counted, known, named
@@ -88,19 +94,28 @@ class Looked:
     splits: dict[str, list[int]]
     names: tuple[str, ...] = ()  # of the classes of texts
     doubt: str = ""  # why the texts may be of another language
+    stated: Mapping = field(default_factory=dict)  # how the file is read, as in a data set's row
 
 
-def look(path: Path, *, text: str | None = None, label: str | None = None) -> Looked:
+def look(
+    path: Path, *, text: str | None = None, label: str | None = None, stated: Mapping | None = None
+) -> Looked:
     """What a file of texts or a folder of images holds. text, label: columns that a person names.
+
+    stated: how a person says that the file is read: its encoding, quotes, separator, escape and header.
 
     Raises BadInput if a column is not there, nothing can be a text or a label, or stage prepare refuses rows.
     """
+    stated = {**(stated or {})}
     if path.is_dir():
+        if stated:
+            raise BadInput(f"{path} is a folder of images; {known(stated)} can be stated of tables alone")
         return folder(path)
     if not path.is_file():
         raise BadInput(f"{path} is neither a file nor a folder")
     check_form(path)
-    placed = rows(path, "utf-8-sig", hint=ENCODING)
+    check_stated(path, stated)
+    placed = rows(path, stated.get("encoding", "utf-8-sig"), hint=ENCODING, **form(stated))
     table = placed.drop(columns=PLACE)
     have = {name: cells for name in table if (cells := texts_of(table[name])) is not None}
     for key, name in ((LABEL, label or first(LABELS, [*table])), (TEXT, text or first(TEXTS, [*table]))):
@@ -110,6 +125,7 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         raise BadInput(f"--text and --label both name '{text}'; they are two columns")
     for name in filter(None, (text, label)):
         named(have, name, f"column of {path},")
+    check_plain(path, [*table], have)
     mine = {text, label}
     split = next((name for name in have if name not in mine and tells_split(name, have[name])), None)
     left = {name: cells for name, cells in have.items() if name != split}
@@ -118,12 +134,16 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
         check_labels(path, label, left)
     of_label, why_label = (label, "as you say") if label else labelled(left, path, without=text)
     of_text, why_text = (text, "as you say") if text else texted(left, path, without=of_label)
-    check_header(path, of_text, of_label, have)
+    check_named(path, of_text, of_label)
+    if not stated.get("header"):
+        check_header(path, of_text, of_label, have)
     check_tags(path, of_label, have[of_label])
     columns = {"text": of_text, "label": of_label} | paired(left, of_text) | ({SPLIT: split} if split else {})
     columns |= identified({name: cells for name, cells in left.items() if name not in columns.values()})
     language, why, doubt = guessed(have[of_text])
-    loaded, classes = load({"name": str(path), "columns": columns, "singletons": "train"}, {"all": path})
+    row = {"name": str(path), "columns": columns, "singletons": "train", **stated}
+    loaded, classes = load(row, {"all": path})
+    rest = {name: cells for name, cells in have.items() if name not in columns.values()}
     counts = loaded.groupby("label").size()
     return Looked(
         path,
@@ -141,37 +161,24 @@ def look(path: Path, *, text: str | None = None, label: str | None = None) -> Lo
             f"language: {language} ({why})",
             f"{counted(len(loaded), 'row')}, {counted(len(classes), 'class')}; "
             f"the largest has {counts.max():,}, the smallest {counts.min():,}",
-            f"splits: column '{split}'" if split else "splits: cut by class, 10 % dev and 20 % test",
+            f"splits: column '{split}'{remarks.cut({*map(SPLITS.get, map(split_word, have[split]))})}"
+            if split
+            else "splits: cut by class, 10 % dev and 20 % test",
             *other_splits(have, columns.values()),
             *unread(table, columns),
             *loaded.attrs.get(NOTES, []),
             *not_given(have[of_label]),
-            *repeats(loaded),
-            *garbled(have[of_text]),
+            *remarks.single({classes[c]: n for c, n in counts.items()}),
+            *remarks.in_words(have[of_label], rest),
+            *remarks.empty(have[of_text]),
+            *remarks.repeats(loaded),
+            *remarks.garbled(have[of_text]),
         ),
         {name: per_class(loaded[loaded["split"] == name], len(classes)) for name in ("train", "dev", "test")},
         tuple(classes),
         doubt,
+        stated,
     )
-
-
-def repeats(loaded: pd.DataFrame) -> list[str]:
-    """Sentences about texts that are in several splits, or have several labels."""
-    whole = content(loaded)
-    train, test = (whole[loaded["split"] == split] for split in ("train", "test"))
-    twice, several = shared(train, test), conflicts(loaded, whole)
-    said = [f"{counted(twice, 'test row', 'have')} a text that train has too"] if twice else []
-    return said + ([f"{counted(several, 'text', 'have')} several labels"] if several else [])
-
-
-def garbled(texts: pd.Series) -> list[str]:
-    """A sentence about texts whose UTF-8 a program read as another encoding before it wrote the file."""
-    found = [text for text in texts if repaired(text) != text]
-    if not found:
-        return []
-    word = next((word for word in found[0].split(" ") if repaired(word) != word), found[0])
-    number = counted(len(found), "text", "seem")
-    return [f"{number} garbled by a wrong encoding: '{word}' for '{repaired(word)}'"]
 
 
 def texts_of(cells: pd.Series) -> pd.Series | None:
@@ -233,9 +240,12 @@ def folder(path: Path) -> Looked:
         f"images: a folder for each of {counted(len(counts), 'class')}",
         f"{counted(counts.sum(), 'image')}; the largest class has {counts.max():,}, "
         f"the smallest {counts.min():,}",
-        "splits: cut by class, 10 % dev and 20 % test" if splits is None else f"splits: {known({*splits})}",
+        "splits: cut by class, 10 % dev and 20 % test"
+        if splits is None
+        else f"splits: {known({*splits})}{remarks.cut({*map(SPLITS.get, map(split_word, splits))})}",
         *listing.told,
         *not_given(listing.table["label"]),
+        *remarks.single(counts.to_dict(), "image"),
         *filter(None, [others(listing.skipped)]),
     ]
     alone = int((counts == 1).sum())

@@ -19,7 +19,7 @@ import pandas as pd
 
 from tailprompt.data.contents import PLACE, decoded, noted
 from tailprompt.data.labels import seen
-from tailprompt.errors import BadInput, counted, few, known
+from tailprompt.errors import BadInput, brief, counted, few, known
 
 MARKS = ",;\t|"
 SAMPLE = 100  # lines by which a separator is found
@@ -92,7 +92,8 @@ def gathered(
             column.append(cell)
         places.append(number)
     again = [places[row] for row in repeats(header, columns)]
-    check_rows(path, header, ragged, again, wrong if 2 * len(ragged) < len(places) else None)
+    several = wrong if 2 * len(ragged) < len(places) else None
+    check_rows(path, header, ragged, again, several, rows=len(places), start=first[0])
     table = pd.DataFrame(np.array(columns, dtype=object).T, columns=header, dtype=object)
     return table.assign(**{PLACE: [f"{path.name}:{number}" for number in places]})
 
@@ -110,14 +111,30 @@ def repeats(header: list[str], columns: list[list[str]]) -> list[int]:
 
 
 def check_rows(
-    path: Path, header: list[str], ragged: list[int], again: list[int], wrong: list[str] | None
+    path: Path,
+    header: list[str],
+    ragged: list[int],
+    again: list[int],
+    wrong: list[str] | None,
+    *,
+    rows: int,
+    start: int,
 ) -> None:
-    """Refuse rows of another length than the header, and rows that are the header."""
+    """Refuse rows of another length than the header, and rows that are it.
+
+    rows: the number of all. start: the line of the header, 0 if it is stated. wrong: as in `read_separated`.
+    """
     if ragged:
+        first = f"{counted(len(header), 'field')} ({few([*map(brief, header)])})"
+        above = start and 10 * len(ragged) > 9 * rows  # a title or a comment is above the columns' names
+        advice = (
+            "the first line names the columns, so leave out what stands above it"
+            if above
+            else "quote texts that hold a separator, a quote or a line end"
+        )
         refuse(
-            f"{path}: {counted(len(ragged), 'row', 'do not have')} the header's "
-            f"{counted(len(header), 'field')} "
-            f"(lines {few(ragged)}); quote texts that hold a separator, a quote or a line end",
+            f"{path}: {counted(len(ragged), 'row', 'do not have')} the header's {first} "
+            f"(lines {few(ragged)}); {advice}",
             wrong,
         )
     if again:
@@ -144,7 +161,11 @@ def named_once(header: list[str], path: Path) -> None:
     counts = Counter(header)
     repeated = {f"'{name}'" if name else "no name" for name in header if counts[name] > 1}
     if repeated:
-        raise BadInput(f"{path}: several columns have {known(repeated)}; give each a name of its own")
+        first = few([f"'{brief(name)}'" for name in header])
+        raise BadInput(
+            f"{path}: several columns have {known(repeated)}; give each a name of its own (its first line, "
+            f"which names the columns, has {first})"
+        )
 
 
 def form_of(separator: str, *, quotes: bool, escape: str | None = None) -> dict:
@@ -190,7 +211,7 @@ def doubts(path: Path, lost: list[int], joined: list[int]) -> list[str]:
     }
     return [
         f"{path.name}: {counted(len(rows), 'row', what)} (lines {few(rows)}); where all quotes of a data "
-        "set are of its texts, state quotes: false in its row"
+        "set are of its texts, state quotes: false in its row (try and predict: --quotes false)"
         for what, rows in kinds.items()
         if rows
     ]
@@ -219,13 +240,13 @@ def enclosed(lines: list[str], where: str, form: dict) -> bool:
     if strict(lines, form | {"escapechar": "\\"}):
         raise BadInput(
             f'{where} has quotes with a backslash before them (\\"); state escape: "\\\\" in the row of the '
-            "data set, or write a quote in a text twice"
+            "data set (try and predict: --escape), or write a quote in a text twice"
         )
     if len(lines) > 1:
         raise BadInput(
             f"{where} has a field that begins with a double quote and takes in the next {len(lines) - 1} "
             "lines; put quotes around the whole text and write its own twice, or, where all quotes of a data "
-            "set are of its texts, quotes: false in its row"
+            "set are of its texts, quotes: false in its row (try and predict: --quotes false)"
         )
     return False
 

@@ -40,6 +40,12 @@ def stratified(table: pd.DataFrame, name: str, *, shares: dict[str, float], seed
         for split, n in parted(len(members), shares).items():
             table.loc[members[:n], "split"] = split
             members = members[n:]
+    if empty := [split for split in shares if not (table["split"] == split).any()]:
+        raise BadInput(
+            f"'{name}': no class has a row for {' and '.join(empty)}; the largest has "
+            f"{counted(max(map(len, classes.values()), default=0), 'row')}, and to be in train, dev and test "
+            "it takes 3"
+        )
     return table
 
 

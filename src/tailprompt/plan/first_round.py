@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tailprompt.data.looked import Looked
-from tailprompt.errors import BadInput, known
+from tailprompt.errors import BadInput, brief, known
 from tailprompt.files import whole
 from tailprompt.machine.cpus import CPUS
 from tailprompt.plan import config
@@ -89,6 +90,7 @@ OWN = {  # settings of single methods; of texts a rate, where that of all is for
 }
 FROZEN = {"text": ", and its head learns at a higher rate", "image": ", of whole images, which it reads once"}
 WORDS = "verbalizer"  # the head that reads the names of classes
+USUAL = {"quotes": True, "encoding": "utf-8-sig"}  # where a row says nothing
 SHARED = "config/backbones.yaml"
 UNKNOWN = 0.05  # share of a text's tokens, from which it is said
 ALIKE = 1.5  # times the rows of the smallest class, up to which the largest makes no tail
@@ -157,7 +159,7 @@ def unread(looked: Looked) -> list[str]:
     if names := unspoken(looked.names, backbone):
         said += [
             f"methods that read the names of classes are left out: {BACKBONES[0]} has no tokens of its own "
-            f"for {known(names)}; a verbalizer in the row of the data set gives each class words"
+            f"for {known(map(brief, names))}; a verbalizer in the row of the data set gives each class words"
         ]
     return said
 
@@ -223,8 +225,11 @@ def flow(settings: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{key}: {value}" for key, value in settings.items()) + "}"
 
 
-def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
-    """Raise BadInput where the configuration in `file` is of other data than `path`, or of other columns."""
+def check_same(path: Path, file: Path, asked: Mapping[str, str], stated: Mapping) -> None:
+    """Raise BadInput where the configuration in `file` is of other data than `path`, or of other columns.
+
+    stated: how a person says that the file is read, which it then must say too.
+    """
     datasets = read(file).get("datasets")
     rows = [row for row in datasets.values() if isinstance(row, dict)] if isinstance(datasets, dict) else []
     data = {row["path" if "path" in row else "root"]: row for row in rows if {"path", "root"} & {*row}}
@@ -238,6 +243,9 @@ def check_same(path: Path, file: Path, asked: Mapping[str, str]) -> None:
             raise BadInput(
                 f"{file} is there and takes the column {known(taken)} as {key}, not {name}; {anew}"
             )
+    for key, told in stated.items():
+        if any(row.get(key, USUAL.get(key)) != told for row in ours.values()):
+            raise BadInput(f"{file} is there and does not say {key}: {json.dumps(told)}; {anew}")
 
 
 def at_first(looked: Looked) -> dict[str, dict[str, str]]:
@@ -271,7 +279,7 @@ def settle(looked: Looked, file: Path, *, anew: bool, asked: Mapping[str, str] =
     """
     there = file.is_file()
     if there and not anew:
-        check_same(looked.path, file, asked)
+        check_same(looked.path, file, asked, looked.stated)
         return f"config: {file} is there and is used as it is; --anew writes it anew"
     shared = config.load(["config/mine.yaml"])
     with whole(file) as temporary:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tailprompt.data.looked import Looked
 from tailprompt.data.splits import floors
 from tailprompt.errors import counted
@@ -57,6 +59,7 @@ def row_of(looked: Looked, longest: int, cut: float) -> str:
     else:
         columns = ", ".join(f"{key}: {quoted(name)}" for key, name in looked.columns.items())
         lines = [f"path: {place}", f"columns: {{{columns}}}", f"language: {looked.language}"]
+        lines += [f"{key}: {json.dumps(told, ensure_ascii=False)}" for key, told in looked.stated.items()]
         lines += [f"max_length: {longest:<11} # tokens; {cut:.0%} of the texts are longer"]
         lines += [f"note: {quoted(f'read as English, though {looked.doubt}')}"] if looked.doubt else []
     if looked.alone:

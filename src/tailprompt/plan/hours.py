@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import prod
 from pathlib import Path
 
+from pyarrow import parquet
+
 from tailprompt.components.run import Run, repeated
+from tailprompt.data import contents
 from tailprompt.data.columns import listed
 from tailprompt.data.separated import found
 from tailprompt.files import reading
@@ -29,9 +35,9 @@ START = 5  # seconds
 ROWS = 10_000  # training rows of a data set of unknown size
 DIGITS = 1797  # images of scikit-learn's digits
 BYTES = 4  # of a text, for one token
-PLAIN = (".csv", ".tsv", ".txt", ".jsonl")  # formats with one row a line
-SEPARATED = {".csv": ",", ".tsv": "\t"}
-COUNTED = (*PLAIN, ".json")  # formats whose rows are counted
+SEPARATED = {"csv": ",", "tsv": "\t", "tab": "\t"}
+PLAIN = (*SEPARATED, "txt", "jsonl", "ndjson")  # formats with one row a line
+COUNTED = (*PLAIN, "json", "parquet")  # formats whose rows are counted
 
 
 def on_cpu(config: dict) -> bool:
@@ -90,7 +96,7 @@ def patches(backbone: dict, shape: dict) -> int:
 def text_length(row: dict, most: int, root: Path) -> float:
     """The tokens of a text, as far as they are known: from the lines of a file, else half of the most."""
     file = own_file(row, root)
-    return most / 2 if file is None else min(most, file.stat().st_size / max(1, rows_in(file, row)) / BYTES)
+    return most / 2 if file is None else min(most, size(file) / max(1, rows_in(file, row)) / BYTES)
 
 
 def parameters(row: dict, root: Path) -> float:
@@ -127,53 +133,81 @@ def stated(row: dict, root: Path) -> int:
     return next(filter(None, known), ROWS)
 
 
+@contextmanager
+def unpacked(file: Path) -> Iterator[io.TextIOWrapper]:
+    """A file as text, unpacked; its quotes and line ends are those of any code."""
+    with contents.opened(file) as data, io.TextIOWrapper(data, encoding="latin-1", newline="") as text:
+        yield text
+
+
+@cache
+def size(file: Path) -> int:
+    """The bytes of a file, unpacked."""
+    if contents.kind_of(file) == "parquet":
+        about = footer(file)
+        return sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+    with contents.opened(file) as data:
+        return sum(len(part) for part in iter(lambda: data.read(2**20), b""))
+
+
 @cache
 def lines(file: Path) -> int:
     """The number of lines in a file; 0 if it is missing."""
     if not file.is_file():
         return 0
-    with open(file, "rb") as text:
+    with unpacked(file) as text:
         return sum(1 for _ in text)
 
 
 def rows_in(file: Path, row: dict) -> int:
     """The number of rows in the file of a data set: records, sentences of words in columns, or in JSON."""
-    if file.suffix == ".json":
+    kind = contents.kind_of(file)
+    if kind == "parquet":
+        return footer(file).num_rows
+    if kind == "json":
         key = "question" if has_passages(row) else listed(row.get("columns", {}).get("text", "text"))[0]
         return times(file, key)
-    if has_tags(row) and file.suffix not in PLAIN:
+    if has_tags(row) and kind not in PLAIN:
         return gaps(file)
-    if file.suffix in SEPARATED:
+    if kind in SEPARATED:
         quotes, above = row.get("quotes", True), 0 if row.get("header") else 1
         return max(1, records(file, row.get("separator"), quotes=quotes) - above)
     return lines(file)
 
 
 @cache
+def footer(file: Path) -> parquet.FileMetaData:
+    """What a Parquet file says of its rows."""
+    with reading(file), contents.opened(file) as data:
+        return parquet.read_metadata(data)
+
+
+@cache
 def records(file: Path, separator: str | None, *, quotes: bool) -> int:
     """The number of records in a CSV or TSV file, of which one in quotes may take several lines."""
-    with open(file, encoding="latin-1", newline="") as text:  # its quotes are those of any code
+    with unpacked(file) as text:
         start = text.read(2**16)
-        mark = separator or found(start, SEPARATED[file.suffix], quotes=quotes)
-        text.seek(0)
-        quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-        try:
+    mark = separator or found(start, SEPARATED[contents.kind_of(file)], quotes=quotes)
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    try:
+        with unpacked(file) as text:
             return sum(1 for fields in csv.reader(text, delimiter=mark, quoting=quoting) if fields)
-        except csv.Error:  # stage prepare says what it is
-            return lines(file)
+    except csv.Error:  # stage prepare says what it is
+        return lines(file)
 
 
 @cache
 def times(file: Path, key: str) -> int:
     """How often a file of JSON has a key; once at least, so that it counts as known."""
-    return max(1, file.read_bytes().count(json.dumps(key).encode()))
+    with contents.opened(file) as data:
+        return max(1, data.read().count(json.dumps(key).encode()))
 
 
 @cache
 def gaps(file: Path) -> int:
     """The number of blank lines in a file, which end sentences of words in columns."""
-    with open(file, "rb") as text:
-        return sum(1 for line in text if not line.strip())
+    with contents.opened(file) as data:
+        return sum(1 for line in data if not line.strip())
 
 
 @cache
@@ -187,5 +221,5 @@ def own_file(row: dict, root: Path) -> Path | None:
     files = row.get("files", {})
     own = files.get("train", files.get("all", row.get("path")))
     path = own.get("path") if isinstance(own, dict) else own
-    plain = path and "corpus" not in row and (path.endswith(COUNTED) or has_tags(row))
+    plain = path and "corpus" not in row and (contents.kind_of(Path(path)) in COUNTED or has_tags(row))
     return root / path if plain and (root / path).is_file() else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 
-from tailprompt.errors import counted
+from tailprompt.errors import brief, counted
 from tailprompt.report.figures.style import prints
 from tailprompt.report.page import evidence
 from tailprompt.tasks import metrics
+
+LONG = 40  # characters of a class, above which the page shows the first ones
 
 
 def looked(report: dict) -> str:
@@ -92,10 +94,11 @@ def called(c: int, names: list[str]) -> str:
     if c >= len(names):
         return "no class"
     name = isolated(names[c])
-    return name if prints(names[c]) else f"{name} (class {c})"
+    return name if prints(names[c]) and len(names[c]) <= LONG else f"{name} (class {c})"
 
 
 def isolated(name: str) -> str:
     """A name, marked where it is written from right to left, so that numbers after it stay after it."""
     leftwards = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
+    name = brief(name, LONG)
     return f"\u2068{name}\u2069" if leftwards else name

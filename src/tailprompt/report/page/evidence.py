@@ -34,6 +34,7 @@ LEAST = 3  # test rows of a class that is told of: the F1 of fewer is chance
 NONE = (np.nan,) * 4  # of a lead that is not known
 SHOWN = [name for name in GROUPS if name not in (ALL, RAREST)]
 TAKEN = 3  # classes that one is taken for, at most
+LEADS, WORSE, NEAR, OPEN = "leads", "clearly worse", "not clearly worse", "no verdict"  # a method's standing
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Row:
     def learned(self) -> bool:
         """Whether it names several classes, so that verdicts count it."""
         return self.only is None
+
+    @property
+    def judged(self) -> bool:
+        """Whether there may be a verdict on it: it learned, and was trained long enough to be done."""
+        return self.learned and not self.length.hardly
 
 
 @dataclass(frozen=True)
@@ -177,15 +183,23 @@ def tested(score: str, report: dict) -> list[int]:
     return [counts[c] for c in ids if counts[c]]
 
 
+def verdict(row: Row, rows: list[Row]) -> str:
+    """The standing of a method: what pictures show of it and sentences say; one of those above.
+
+    The leader may be one that was hardly trained, as more steps would not take its lead away; its sentence
+    says so. Of any other such method nothing is told, and against a leader that did not learn of none.
+    """
+    if row is rows[0]:
+        return LEADS if row.learned else OPEN
+    if not (row.judged and rows[0].learned) or np.isnan(row.lead[3]):
+        return OPEN
+    return WORSE if row.worse else NEAR
+
+
 def wins(rows: list[Row]) -> bool:
     """Whether the leader is clearly better than all others that learned, each trained enough to be judged."""
-    others = judged_of(rows)
-    return bool(others) and rows[0].learned and all(row.worse and not row.length.hardly for row in others)
-
-
-def judged_of(rows: list[Row]) -> list[Row]:
-    """The methods beside the leader that a verdict counts: those that learned."""
-    return [row for row in rows[1:] if row.learned]
+    others = [verdict(row, rows) for row in rows[1:] if row.learned]
+    return bool(others) and set(others) == {WORSE}
 
 
 def one(reports: dict[str, dict], spec: dict) -> tuple[str, dict]:

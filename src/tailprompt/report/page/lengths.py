@@ -17,9 +17,10 @@ END = 0.1  # share of the epochs that are the end; the last evaluation may come 
 class Length:
     """How long a method was trained: steps and epochs (medians over seeds), rows, and tokens of a text.
 
-    gained: the points of dev that the last evaluation gained over the best before the end, a mean over seeds;
-    infinite if there was none before. Without steps (a fitted head) it is zero. cut: the share of the
-    texts that are longer than `tokens`, of which the rest was not read.
+    gained: the points of dev that the last evaluation gained over the best before the end, a mean over seeds,
+    in the score that selects or in accuracy, which rises first where most classes are rare; infinite if there
+    was none before. Without steps (a fitted head) it is zero. cut: the share of the texts that are longer
+    than `tokens`, of which the rest was not read.
     """
 
     steps: float
@@ -49,10 +50,10 @@ def length(runs: pd.DataFrame) -> Length:
     if not steps or not curves:
         return Length(0.0, 0.0, rows, tokens, 0.0, cut)
     select = first["settings"].get("select")
-    gained = np.mean([gain(curve, select if select in curve else "f1") for curve in curves])
-    return Length(
-        float(steps), float(np.median([c.epoch.iloc[-1] for c in curves])), rows, tokens, float(gained), cut
-    )
+    names = {select if select in curves[0] else "f1", "accuracy"} & {*curves[0]}
+    gained = max(float(np.mean([gain(curve, name) for curve in curves])) for name in names)
+    epochs = float(np.median([curve.epoch.iloc[-1] for curve in curves]))
+    return Length(float(steps), epochs, rows, tokens, gained, cut)
 
 
 def gain(curve: pd.DataFrame, score: str) -> float:

@@ -10,13 +10,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from tailprompt.errors import brief
 from tailprompt.report.figures import style
+from tailprompt.report.page import evidence
+from tailprompt.report.page.data_words import LONG
 from tailprompt.report.page.evidence import More, Row, Worst
 from tailprompt.report.sheet import number
 from tailprompt.tasks import metrics
 
-LEADER, NEAR, WORSE = style.HEAD, "#56B4E9", "#D9D9D9"  # apart in grey too
-HOLLOW = "#FFFFFF"  # of what did not learn
+LOOKS = {  # apart in grey too
+    evidence.LEADS: style.HEAD,
+    evidence.NEAR: "#56B4E9",
+    evidence.WORSE: "#D9D9D9",
+    evidence.OPEN: "#FFFFFF",
+}
 EDGE = {"edgecolor": style.INK, "linewidth": 0.4}
 ON_SCREEN = 1.25  # the width of a picture in a window, in that on paper
 LEAST = 40  # em, below which words are too small, so that the page scrolls
@@ -35,10 +42,8 @@ def svg(figure: Figure) -> str:
 
 def colour(row: Row, rows: list[Row]) -> str:
     """Blue for the leader, light blue for what is not clearly worse, light grey for what is; white without
-    a verdict, for what did not learn."""
-    if not row.learned:
-        return HOLLOW
-    return LEADER if row is rows[0] else WORSE if row.worse else NEAR
+    a verdict."""
+    return LOOKS[evidence.verdict(row, rows)]
 
 
 def ranking(rows: list[Row], score: str) -> Figure:
@@ -65,9 +70,8 @@ def ranking(rows: list[Row], score: str) -> Figure:
         cost.set_xlabel("seconds of a training run")
         cost.set_ylabel(style.tested(score))
         named_beside(cost, rows, score)
-        told = {"leads": LEADER, "not clearly worse": NEAR, "clearly worse": WORSE, "did not learn": HOLLOW}
         there = {colour(row, rows) for row in rows}
-        patches = [Patch(facecolor=look, label=says, **EDGE) for says, look in told.items() if look in there]
+        patches = [Patch(facecolor=look, label=says, **EDGE) for says, look in LOOKS.items() if look in there]
         figure.legend(handles=patches, loc="outside upper left", ncols=len(patches))
     return figure
 
@@ -124,12 +128,20 @@ def confusion(found: list[Worst], classes: list[str]) -> Figure:
             share = shares[line, column]
             ink = "white" if share > 0.5 else style.INK
             axes.text(column, line, f"{100 * share:.0f}", ha="center", va="center", color=ink, fontsize=6)
-        names = [style.printable(classes[c], c) if c < len(classes) else "no class" for c in columns]
+        names = [printable(classes, c) for c in columns]
         axes.set_xticks(range(len(columns)), names, rotation=60, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(len(found)), [style.printable(classes[one.id], one.id) for one in found])
+        axes.set_yticks(range(len(found)), [printable(classes, one.id) for one in found])
         axes.set_xlabel("taken for, % of its test rows")
         axes.spines[:].set_visible(False)
     return figure
+
+
+def printable(classes: list[str], c: int) -> str:
+    """The name of a class in a picture, with its number where it is too long to stand there whole."""
+    if c >= len(classes):
+        return "no class"
+    name = style.printable(brief(classes[c], LONG), c)
+    return f"{name} (class {c})" if len(classes[c]) > LONG and style.prints(classes[c]) else name
 
 
 def learning(data: More, rows: list[Row], score: str) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 from tailprompt.errors import counted
 from tailprompt.report import verdicts
 from tailprompt.report.page import data_words, evidence
-from tailprompt.report.page.evidence import LEAST, More, Row, Worst, judged_of
+from tailprompt.report.page.evidence import LEAST, More, Row, Worst
 from tailprompt.report.page.lengths import SHORT
 from tailprompt.report.page.sheets import alone, brief
 from tailprompt.report.sheet import chance, number
@@ -22,26 +22,23 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
     """Who wins against every other method, or who leads and why nobody wins. of: methods that were asked."""
     first = rows[0]
     said = f"{metrics.title(score)} {number(first.scores[score])} on test"
+    others = [row for row in rows[1:] if row.learned]
     if len(rows) == 1:
-        return f"{first.title} is the only method with all its runs: {said}."
-    others = judged_of(rows)
+        return f"{first.title} is the only method with all its runs: {said}{longer(first)}."
+    if not others and not first.learned:
+        return f"No method learned: {first.title} has {said}."
     if not others:
-        return f"{first.title} is the only method that learned: {said}."
-    nearest = min(others, key=lambda row: (-row.dev, row.seconds, row.method))  # as the table has it
+        return f"{first.title} is the only method that learned: {said}{longer(first)}."
+    trained = [row for row in others if row.judged]
+    nearest = min(trained or others, key=lambda row: (-row.dev, row.seconds, row.method))  # as the table
     some = " of those that learned" if len(others) < len(rows) - 1 else ""
-    beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev{some}"
+    some = " of those trained enough" if 0 < len(trained) < len(others) else some
+    beside = f"{said}, {lead(nearest)} against {nearest.title}, the next on dev{some}{longer(first)}"
     if evidence.wins(rows):
         every = " against every other method" if len(rows) > 2 else ""
         ran = " that learned" if some else " that ran" if of > len(rows) else ""
         return f"{first.title} wins{every}{ran}: {beside}."
-    why = "no method wins clearly"
-    if evidence.too_small(score, report):
-        why = "the test set is too small for a verdict"
-    elif not first.learned:
-        why = "it did not learn, so that is no verdict"
-    elif all(row.worse for row in others):
-        short = [row for row in others if row.length.hardly]
-        why = f"against {listed(short)}, hardly trained, that is no verdict"
+    why = unsettled(rows, score, report)
     best = max(others, key=lambda row: row.scores[score])
     if best.scores[score] > first.scores[score]:
         ahead = (
@@ -49,6 +46,34 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
         )
         return f"{first.title} is the best on dev ({number(first.dev)}), but {why}: {beside}. {ahead}."
     return f"{first.title} leads, but {why}: {beside}."
+
+
+def unsettled(rows: list[Row], score: str, report: dict) -> str:
+    """Why no method wins."""
+    if evidence.too_small(score, report):
+        return "the test set is too small for a verdict"
+    if not rows[0].learned:
+        return "it did not learn, so that is no verdict"
+    short = [row for row in rows[1:] if row.learned and not row.judged]
+    left = [row for row in rows[1:] if row.judged and evidence.verdict(row, rows) != evidence.WORSE]
+    if left or not short:
+        return "no method wins clearly"
+    if any(row.judged for row in rows[1:]):
+        was, them = ("was", "it") if len(short) == 1 else ("were", "them")
+        return f"{listed(short)} {was} hardly trained, so there is no verdict on {them}"
+    others = "all methods" if rows[0].length.hardly else "all other methods"
+    return f"{others} were hardly trained, so that is no verdict"
+
+
+def longer(row: Row) -> str:
+    """That more steps may change the score of the leader, if it was hardly trained."""
+    if row.judged or not row.learned:
+        return ""
+    if row.length.steps < SHORT:
+        return (
+            f"; it took only {counted(round(row.length.steps), 'step')}, and more steps may raise its score"
+        )
+    return "; its score on dev was still rising when its steps ended, and more steps may raise it"
 
 
 def lead(row: Row) -> str:
@@ -72,16 +97,21 @@ def unknown(seeds: int) -> str:
 def advice(rows: list[Row], score: str, report: dict) -> list[str]:
     """What is as good as can be told and cheaper, what was hardly trained, or that nothing is left open."""
     if len(rows) == 1:
-        return ["There is nothing to compare it with yet."]
+        return ["There is nothing to compare it with yet.", *doubts(rows)]
     if evidence.too_small(score, report):
         return [data_words.few_rows(score, report), *doubts(rows)]
-    others = judged_of(rows) if rows[0].learned else []
-    near = [row for row in others if not row.worse]
+    others = [row for row in rows[1:] if row.judged and rows[0].learned]
+    near = [row for row in others if evidence.verdict(row, rows) != evidence.WORSE]
     if not near:
-        learned = " that learned" if len(others) < len(rows) - 1 else ""
-        lower = f"All other methods{learned} score clearly lower."
-        return [*([lower] if others else []), *doubts(rows)]
-    words = f"Not clearly worse: {listed(near)}. It takes more seeds or test rows to tell them apart."
+        learned = [row for row in rows[1:] if row.learned]
+        which = " that learned" if len(learned) < len(rows) - 1 else ""
+        which = " that were trained enough" if len(others) < len(learned) else which
+        return [*([f"All other methods{which} score clearly lower."] if others else []), *doubts(rows)]
+    told = any(evidence.verdict(row, rows) == evidence.NEAR for row in near)  # else all p are unknown
+    words = (
+        f"{'Not clearly worse' if told else 'No verdict on'}: {listed(near)}. It takes more seeds or test "
+        "rows to tell them apart."
+    )
     best = max(near, key=lambda row: row.lead[0])
     if best.seconds < rows[0].seconds:
         words += (
@@ -109,14 +139,19 @@ def doubts(rows: list[Row]) -> list[str]:
 
 
 def hardly(rows: list[Row]) -> list[str]:
-    """What was hardly trained, and what to change."""
-    short = [row for row in rows if row.length.hardly and row.learned]
+    """What was hardly trained but for the leader, of which the answer says so, and what to change."""
+    short = [row for row in rows if row.learned and not row.judged]
     if not short:
         return []
+    others = [row for row in short if row is not rows[0]]
+    said = (
+        f"Hardly trained, so no verdict on them: {listed(others)}. They took fewer than {SHORT} steps, or "
+        "dev was still rising at the last evaluation. "
+        if others
+        else ""
+    )
     return [
-        f"Hardly trained, so not a verdict on them: {listed(short)}. They took fewer than {SHORT} steps, or "
-        "dev was still rising at the last evaluation; raise epochs and patience in the config, and run the "
-        "same command again."
+        f"{said}To train longer, raise epochs and patience in the config, and run the same command again."
     ]
 
 
@@ -208,6 +243,8 @@ def growth(data: More, row: Row, *, leads: bool, small: bool = False, part: bool
     words = f"From {sizes[-2]:,} to {sizes[-1]:,} training rows {row.title} gains {gain}."
     if not leads:
         words += " The leader takes longer and was not trained on half of the rows; it may gain more or less."
+    if row.learned and not row.judged:
+        words += " It was hardly trained, and more steps may change this."
     if small:
         return f"{words} The test set is too small to tell whether more rows would help."
     if low > 0:
