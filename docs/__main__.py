@@ -27,7 +27,9 @@ from tailprompt.unbundle import unbundle
 PACKED = Path("workflow/resources/results/mini.tar.xz")
 SCALE = "config/mini.yaml"
 PROJECT = ("config", "workflow", "src")  # folders that are read below the working directory
-DRAWN = {f"claims-{paper}": f"figures/{paper}/claims.png" for paper in ("glee", "lpt", "ptuning2", "across")}
+DRAWN = {
+    f"claims-{paper}": f"figures/{paper}/claims.png" for paper in ("glee", "lpt", "ppt", "ptuning2", "across")
+}
 DRAWN["first"] = "figures/across/figure2.png"  # by the name of its picture beside the pages
 
 

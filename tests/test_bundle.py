@@ -354,6 +354,37 @@ def test_runs_here_that_were_trained_on_other_data_are_named(whole, tmp_path):
     refused(whole[1], there, r"tiny/runs/.*/prompt/3 was trained on other data than made in .*; remove what")
 
 
+def test_the_digests_of_a_corpus_travel_and_another_corpus_is_refused(tmp_path):
+    root, (first, second) = made(tmp_path / "here/tiny"), (tmp_path / f"{name}.tar.xz" for name in "ab")
+    note = root / "made/packed/small.json"
+    write_json(note, {"recipe": {"corpus": "text"}, "corpus": {"text.txt": "0" * 64}, "made": {"x": "y"}})
+    write_json(root / "made/packed/other.json", {"corpus": None})
+    bundle(root, first, [])
+    write_json(note, {"corpus": {"text.txt": "1" * 64}})
+    bundle(root, second, [])
+    there = tmp_path / "there/tiny"
+    unbundle(first, there)
+    brought = there / "from_bundles/made/packed/small.json"
+    assert json.loads(brought.read_text()) == {"corpus": {"text.txt": "0" * 64}}
+    assert [*brought.parent.iterdir()] == [brought]
+    bundle(there, tmp_path / "again.tar.xz", [])
+    assert sha256(tmp_path / "again.tar.xz") == sha256(first)
+    refused(second, there, r"packed/small\.json is of another corpus than small in .*b\.tar\.xz; remove")
+
+
+@pytest.mark.parametrize("corpus", [None, ["text"], {"text.txt": 1}])
+def test_a_note_of_a_corpus_without_digests_is_refused(whole, tmp_path, corpus):
+    added = tarfile.TarInfo("made/packed/small.json")
+    content = json.dumps({"corpus": corpus}).encode()
+    with tarfile.open(whole[1]) as archive:
+        pairs = [(member, archive.extractfile(member).read()) for member in archive]
+    with tarfile.open(file := tmp_path / "odd.tar.xz", "w:xz") as archive:
+        for member, part in [*pairs, (added, content)]:
+            member.size = len(part)
+            archive.addfile(member, BytesIO(part))
+    refused(file, tmp_path / "there/tiny", r"odd\.tar\.xz is damaged: .*corpus")
+
+
 def test_results_may_be_a_link_to_another_disk(whole, tmp_path):
     with TemporaryDirectory(dir="/dev/shm") as other:
         if os.stat(other).st_dev == tmp_path.stat().st_dev:

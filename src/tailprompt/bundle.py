@@ -2,8 +2,8 @@
 
 `tailprompt bundle SCALE FILE` writes what tables, figures and claims read: settings, versions, digests,
 predictions, curves, and features that figures ask for; of data sets the reports, and the ids and labels of
-dev and test. Weights, texts and images stay here. `tailprompt unbundle FILE` adds the runs to the results of
-another place. FILE is a .tar.xz, the same for the same results.
+dev and test; of corpora the digests. Weights, texts and images stay here. `tailprompt unbundle FILE` adds
+the runs to the results of another place. FILE is a .tar.xz, the same for the same results.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ from pathlib import Path
 from tailprompt import __version__
 from tailprompt.errors import BadInput, few, stage
 from tailprompt.files import whole
-from tailprompt.plan.agreement import complete
+from tailprompt.plan.agreement import complete, tolerant
 from tailprompt.plan.either import taken
 from tailprompt.plan.places import BUNDLED
-from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, as_json, dataset_files, is_name, run_files
+from tailprompt.report.carried import (
+    A_NAME,
+    ABOUT,
+    CORPORA,
+    FORMAT,
+    as_json,
+    corpus_note,
+    dataset_files,
+    is_name,
+    run_files,
+)
 
 ENDING = ".tar.xz"
 
@@ -41,8 +51,10 @@ def bundle(root: Path, file: Path, only: list[str]) -> list[str]:
     reports = {
         path.stem: path for path in found(root, "data/*.json").values() if not only or path.stem in used
     }
+    noted = {name: note for kind in CORPORA for name, note in found(root, f"made/{kind}/*.json").items()}
+    notes = {name: note for name, note in noted.items() if (tolerant(note) or {}).get("corpus")}
     with whole(file) as temporary:
-        wrong = write(temporary, scale, runs, reports)
+        wrong = write(temporary, scale, runs, reports, notes)
         kept, size = len(runs) - len(wrong), temporary.stat().st_size / 1e6
         if not kept:
             raise BadInput(f"{root}: none of its runs is finished and what it says{example(wrong)}")
@@ -85,15 +97,19 @@ def dataset_of(point: str) -> str:
     return point.split("/")[2]
 
 
-def write(file: Path, scale: str, runs: dict[str, Path], reports: dict[str, Path]) -> list[str]:
+def write(
+    file: Path, scale: str, runs: dict[str, Path], reports: dict[str, Path], notes: dict[str, Path]
+) -> list[str]:
     """Write a bundle; returns why runs were left out.
 
     runs: point -> folder, those on one data set together, as they are compressed well beside each other.
-    reports: data set -> its .json file.
+    reports: data set -> its .json file. notes: name in the bundle -> note of a job that took a corpus.
     """
     wrong = []
     with tarfile.open(file, "w:xz") as archive:
         add(archive, ABOUT, as_json({"format": FORMAT, "scale": scale, "tailprompt": __version__}))
+        for name, note in notes.items():
+            add(archive, name, corpus_note(note))
         for report in reports.values():
             for name, content in dataset_files(report).items():
                 add(archive, f"data/{name}", content)

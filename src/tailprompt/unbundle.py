@@ -22,12 +22,23 @@ from tailprompt.files import beside, given, json_object, read_json, reading, sha
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data, tolerant, trained_on
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
-from tailprompt.report.carried import A_NAME, ABOUT, FORMAT, dataset_files, is_name, parts_of, run_files
+from tailprompt.report.carried import (
+    A_NAME,
+    ABOUT,
+    CORPORA,
+    FORMAT,
+    corpus_note,
+    dataset_files,
+    is_name,
+    parts_of,
+    run_files,
+)
 from tailprompt.seals import as_written, seal, seal_of
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
-PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{RUN}")
+NOTE = rf"made/({'|'.join(CORPORA)})/{NAME}\.json"
+PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{NOTE}|{RUN}")
 
 
 def unbundle(file: Path, root: Path | None = None) -> str:
@@ -43,9 +54,11 @@ def unbundle(file: Path, root: Path | None = None) -> str:
     with beside(root.resolve()) as temporary:  # on the disk of the results, which may be a link
         source = temporary / BUNDLED
         extract(file, parts, source)
-        reports, folders = checked(file, source)
+        reports, folders, notes = checked(file, source)
+        notes = [note for note in notes if not note_is_here(file, note, root)]
         news = [report for report in reports if not is_here(file, report, root)]
         runs = [folder for folder in folders if not run_is_here(file, folder, root)]
+        move(source, root / BUNDLED, notes)
         for report in news:
             table = report.with_suffix(".parquet")
             seal(report, table)
@@ -121,11 +134,17 @@ def extract(file: Path, parts: Iterable[tuple[str, bytes]], folder: Path) -> Non
             path.write_bytes(content)
 
 
-def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
-    """The reports of data sets and the folders of runs below `source`, all whole; raises BadInput if not."""
+def checked(file: Path, source: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """The reports of data sets, folders of runs and notes of corpora below `source`.
+
+    Raises BadInput if one is not whole.
+    """
     reports = sorted({path.with_suffix(".json") for path in source.glob("data/*")})
     folders = sorted(source.glob("runs/*/*/*/*/*"))
+    notes = sorted(source.glob("made/*/*"))
     try:
+        for note in notes:
+            corpus_note(note)
         for report in reports:
             with reading(report):
                 dataset_files(report)
@@ -134,7 +153,7 @@ def checked(file: Path, source: Path) -> tuple[list[Path], list[Path]]:
                 parts_of(folder, report_of(folder))
     except BadInput as error:
         raise BadInput(f"{file} is damaged: {str(error).replace(f'{source}/', '')}") from None
-    return reports, folders
+    return reports, folders, notes
 
 
 def report_of(folder: Path) -> Path:
@@ -153,6 +172,17 @@ def is_here(file: Path, report: Path, root: Path) -> bool:
                 "its own, or remove what should go"
             )
     return brought.is_file() and as_written(brought.with_suffix(".parquet"))
+
+
+def note_is_here(file: Path, note: Path, root: Path) -> bool:
+    """Whether a bundle brought the note of a corpus before; raises BadInput if that one is another."""
+    brought = root / BUNDLED / Path(*note.parts[-3:])
+    if brought.is_file() and corpus_note(brought) != corpus_note(note):
+        raise BadInput(
+            f"{brought} is of another corpus than {note.stem} in {file}; remove the one that should go, with "
+            "what was pre-trained on it"
+        )
+    return brought.is_file()
 
 
 def run_is_here(file: Path, folder: Path, root: Path) -> bool:

@@ -9,7 +9,7 @@ from scales import scale
 from tailprompt.data import places
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import blocks, rows, standing, starts
+from tailprompt.plan import blocks, made, rows, standing, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 from tailprompt.plan.places import begins_at
@@ -133,6 +133,22 @@ def test_a_corpus_that_is_no_longer_there_is_taken_to_be_as_it_was(tmp_path):
     assert not standing.stands(config, "vocabulary", "bert-mini", tmp_path)
     (tmp_path / "corpus.txt").unlink()
     assert standing.stands(config, "vocabulary", "bert-mini", tmp_path)
+
+
+@pytest.mark.parametrize("own", ["null", "gone.txt"])
+def test_a_corpus_that_never_was_here_is_as_a_bundle_tells(tmp_path, own):
+    config = merge(scale("demo"), {"corpora": {"text": "corpus.txt"}})
+    (tmp_path / "corpus.txt").write_text("one")
+    asked = made.read_back(made.packed(config, "bert-mini", tmp_path))
+    here = merge(config, {"corpora": {"text": None if own == "null" else own}})
+    assert made.packed(here, "bert-mini", tmp_path) != asked
+    for kind in ("packed", "vocabulary"):
+        note = tmp_path / f"results/demo/from_bundles/made/{kind}/bert-mini.json"
+        write_json(note, {"corpus": asked["corpus"]})
+    assert made.packed(here, "bert-mini", tmp_path) == asked
+    (tmp_path / "gone.txt").write_text("another")
+    other = merge(here, {"corpora": {"text": "gone.txt"}})
+    assert made.packed(other, "bert-mini", tmp_path) != asked
 
 
 def test_files_below_data_dir_are_a_data_sets_own_plain_or_xz(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 from tailprompt.plan.agreement import digest, read_words, tolerant
 from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in, told_apart
 from tailprompt.plan.jobs import data, recipes
+from tailprompt.plan.places import BUNDLED
 from tailprompt.plan.points import parse
 from tailprompt.plan.rows import backbone_row, parts_of, recipe_row, tested_by
 
@@ -136,11 +137,14 @@ def weights(config: dict, backbone: str, root: Path = HERE) -> dict | None:
 def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path) -> dict[str, str] | None:
     """Digests of a corpus, or of the tables in a folder of images: single images are too many to read.
 
-    Of a corpus that is not there any more they are those of when the job was done; None if it never was.
+    Of a corpus that is not there any more they are those of when the job was done, here or where a bundle
+    comes from; None if it never was.
     """
     paths = [Path(path) for path in ([corpus] if isinstance(corpus, str) else corpus)]
     if not paths or not all((root / path).exists() for path in paths):
-        return (tolerant(root / f"results/{config['scale']}/made/{kind}/{name}.json") or {}).get("corpus")
+        results = root / "results" / config["scale"]
+        notes = (tolerant(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
+        return next((note["corpus"] for note in notes if note and "corpus" in note), None)
     files = [file for path in paths for file in tables_in(path, root)]
     return {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
 

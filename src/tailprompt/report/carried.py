@@ -32,6 +32,7 @@ from tailprompt.tasks.task import SCORES
 ABOUT, FORMAT = "bundle.json", 1  # the first file of a bundle, and the version of its layout
 PROMPTS = "prompts"  # a column of runs that choose group prompts
 FEATURES = ("id", "split", "label", "vector")
+CORPORA = ("annotated", "packed", "vocabulary")  # kinds of jobs whose notes say of which corpus they were
 A_NAME = "letters, digits, . _ and -, at most 100, and does not begin with . or -"
 
 
@@ -53,6 +54,14 @@ def dataset_files(report: Path) -> dict[str, bytes]:
     about |= {"row": anywhere(about.get("row", {}))}
     about = {key: value for key, value in about.items() if key not in DATA} | data_digests(path)
     return {report.name: as_json(about), path.name: as_parquet(table[table["split"].isin(SPLITS)])}
+
+
+def corpus_note(note: Path) -> bytes:
+    """The digests of the corpus that a job took, of all that its note says; raises BadInput without them."""
+    corpus = keyed(read_json(note, "corpus")["corpus"], f"corpus in {note}")
+    if not all(isinstance(digest, str) for digest in corpus.values()):
+        raise BadInput(f"{note}: corpus has a SHA-256 for each file")
+    return as_json({"corpus": corpus})
 
 
 def run_files(folder: Path, report: Path | None) -> dict[str, bytes]:
