@@ -279,7 +279,7 @@ def test_another_version_of_a_run_is_refused_by_name_and_nothing_is_written(whol
     there = tmp_path / "tiny"
     if place == "runs":
         made_up.data(there)
-        finished(there, "prompt", 3, seconds=2)
+        finished(there, "prompt", 3, total=98)
     else:
         unbundle(file, there)
         shutil.rmtree(there / place / "glee/mini/made/cls-tanh")
@@ -287,6 +287,21 @@ def test_another_version_of_a_run_is_refused_by_name_and_nothing_is_written(whol
         run.write_text(run.read_text().replace('"total": 99', '"total": 98'))
         (run.parent / agreement.DIGESTS).unlink()  # else it is known to be no bundle's
     refused(file, there, r"made/prompt/3 is another version of the run .*\(they differ in run\.json\)")
+
+
+def test_a_run_that_was_trained_twice_and_ended_the_same_is_kept_as_it_is_here(whole, tmp_path):
+    there = tmp_path / "tiny"
+    shutil.copytree(whole[0], there)
+    for run in there.glob("runs/*/*/*/prompt/*"):
+        (run / "curve.csv").write_text("step,loss,seconds\n1,2.0,9\n")
+        about = json.loads((run / "run.json").read_text())
+        write_json(run / "run.json", about | {"seconds": 99.5, "memory_mb": 7, "sources": {"x": "y"}})
+    kept = there / "runs/glee/mini/made/prompt/3/run.json"
+    before = kept.read_bytes()
+    assert unbundle(whole[1], there).endswith("0; there already: 6")
+    assert kept.read_bytes() == before
+    write_json(kept, json.loads(before) | {"total": 98})
+    refused(whole[1], there, r"prompt/3 is another version of the run")
 
 
 def right(file: Path) -> None:

@@ -2,9 +2,10 @@
 
 `tailprompt unbundle FILE ...` adds what `tailprompt bundle` wrote to results/<scale>/from_bundles, where
 tables and figures find it: `snakemake tables figures` with the scale's configuration makes them. A run that
-is there already is kept. Two versions of a run or data set are refused, and a bundle that is not whole,
-before anything of it is written. What it brings is noted with its SHA-256, so that tables and bundles notice
-an edit. Weights do not travel: a run is trained here if another starts from it.
+is there already is kept, also where it was trained twice and ended the same. Two versions of a run or data
+set are refused, and a bundle that is not whole, before anything of it is written. What it brings is noted
+with its SHA-256, so that tables and bundles notice an edit. Weights do not travel: a run is trained here if
+another starts from it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ from tailprompt.seals import as_written, seal, seal_of
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
 NOTE = rf"made/({'|'.join(CORPORA)})/{NAME}\.json"
+SPENT = (  # keys of run.json in which two runs with one and the same end may differ
+    "seconds cpu_seconds training_seconds prediction_seconds prediction_cpu_seconds memory_mb files sources"
+).split()
 PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{NOTE}|{RUN}")
 
 
@@ -199,6 +203,8 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
         )
     theirs = run_files(folder, report_of(folder))
     ours = [run_files(each, report_of(folder)) for each in there]  # of the same data
+    if any(repeats(each, theirs) for each in ours):
+        return True
     differing = [
         [name for name in (*CARRIED, MAY_CARRY) if each.get(name) != theirs.get(name)] for each in ours
     ]
@@ -208,6 +214,14 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
             f"{', '.join(differing[0])}); remove the one that should go"
         )
     return True
+
+
+def repeats(ours: dict[str, bytes], theirs: dict[str, bytes]) -> bool:
+    """Whether a run, as the content of its files, ended as another did, in whatever time and memory."""
+    told = [json_object(files["run.json"].decode(), "run.json") for files in (ours, theirs)]
+    first, second = ({key: value for key, value in one.items() if key not in SPENT} for one in told)
+    differing = {name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)}
+    return "weights_sha256" in first and first == second and differing <= {"run.json", "curve.csv"}
 
 
 def move(source: Path, target: Path, files: Iterable[Path]) -> None:
