@@ -42,6 +42,7 @@ def makers(results: Path) -> Makers:
         "asked": asked,
         "scores": scores,
         "brief": brief,
+        "gain": gain,
         "first": first,
         "fair": fair,
     }
@@ -174,6 +175,14 @@ def brief(results: Path, paper: str) -> str:
     return ", ".join(
         f"{says} {' / '.join(pair(rows, method, BRIEF[paper]))}" for method, says in methods.items()
     )
+
+
+def gain(results: Path, paper: str, claim: str) -> str:
+    """The effect of a claim in a line: printed, then ours with its interval."""
+    rows = judged(results, paper)
+    row = rows[(rows.dataset == ALL) & (rows.id == claim)].iloc[0]
+    printed, ours, interval, *_ = effect(row)
+    return f"{printed} / {ours} ({interval})"
 
 
 def pair(rows: pd.DataFrame, method: str, dataset: str) -> list[str]:
