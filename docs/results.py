@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tailprompt.report.sheet import chance, number
 from tailprompt.report.tables.claims_sheet import ALL, places, span
 from tailprompt.report.typeset import md_text
 
-PAPERS = {"glee": "GLEE", "ptuning2": "P-Tuning v2", "across": "across", "lpt": "LPT", "ppt": "PPT"}
+PAPERS = {"glee": "GLEE", "lpt": "LPT", "ppt": "PPT", "ptuning2": "P-Tuning v2", "across": "across"}
 FAIR = {"glee": "glee-fair", "lpt": "lpt-fair"}  # paper -> the same with settings searched alike
 SEARCHED = {name: f"{PAPERS[paper]}, searched" for paper, name in FAIR.items()}
 VERDICTS = ("holds", "fails", "undecided", "not run")
@@ -224,10 +225,15 @@ def scored(rows: pd.DataFrame, method: str, best: pd.Series) -> list[str]:
 
 def tables(results: Path, paper: str) -> str:
     """All tables of a paper but its claims, of which only the notes: the verdicts stand above."""
-    files = sorted((results / "tables" / paper).glob("*.md"), key=lambda file: file.stem.split("-"))
+    files = sorted((results / "tables" / paper).glob("*.md"), key=in_order)
     notes = [rest_of(file) for file in files if file.stem == "claims"]
     shown = [f"### {heading(file)}\n\n{body(file)}" for file in files if file.stem != "claims"]
     return "\n\n".join([*notes, *shown])
+
+
+def in_order(file: Path) -> list:
+    """Where a table stands: numbers by their size, words before them."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", file.stem)]
 
 
 def heading(file: Path) -> str:

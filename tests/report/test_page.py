@@ -341,8 +341,10 @@ def test_test_rows_that_train_has_too_and_contents_with_several_labels_are_said(
 def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(short):
     rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
     said = words.headline(rows, "f1/all", made_up_report())
-    assert "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it:" in said
-    assert any("so no verdict on them: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
+    assert (
+        "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it. It has" in said
+    )
+    assert any("so no verdict on it: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]
     assert ("too few" in cells[1] or "still rising" in cells[1]) and cells[2] == "250\xa0steps, 4.2\xa0epochs"
     fitted = [row("a", f1=90.0), row("b", CLEAR, steps=0), row("c", CLEAR)]
@@ -377,19 +379,32 @@ def test_a_method_that_was_hardly_trained_stands_in_one_list_alone(few, lead):
     assert "against c, the next on dev of those trained enough" in said
     assert looks == [evidence.OPEN, evidence.WORSE] and "Not clearly worse" not in advice
     assert "All other methods that were trained enough score clearly lower." in advice
-    assert "no verdict on them: b." in advice
+    assert "no verdict on it: b." in advice
     said, advice, looks = told([row("a", f1=90.0), row("b", lead, **few), row("c", OPEN)])
     assert "no method wins clearly" in said and "Not clearly worse: c." in advice
-    assert "no verdict on them: b." in advice and looks == [evidence.OPEN, evidence.NEAR]
+    assert "no verdict on it: b." in advice and looks == [evidence.OPEN, evidence.NEAR]
 
 
 def test_where_all_methods_were_hardly_trained_nothing_is_told_of_any():
     said, advice, looks = told([row("a", f1=90.0, **RISING), row("b", CLEAR, **FEW), row("c", OPEN, **FEW)])
     assert "a leads, but all methods were hardly trained, so that is no verdict" in said
-    assert "more steps may raise it" in said and "no verdict on them: b, c." in advice
+    assert (
+        "more steps may raise it" in said
+        and "no verdict on them: b and c. They took fewer than 50 steps." in advice
+    )
     assert "clearly" not in said + advice and {*looks} == {evidence.OPEN}
     said, *_ = told([row("a", f1=90.0), row("b", CLEAR, **FEW), row("c", OPEN, **FEW)])
     assert "but all other methods were hardly trained, so that is no verdict" in said
+
+
+def test_it_is_said_what_shows_that_methods_were_hardly_trained():
+    few, rising = row("b", CLEAR, **FEW), row("c", CLEAR, **RISING)
+    assert words.why_hardly([few]) == "It took fewer than 50 steps."
+    assert words.why_hardly([rising]) == "Its score on dev was still rising at the last evaluation."
+    assert words.why_hardly([rising, rising]).startswith("Their score on dev was still rising")
+    assert words.why_hardly([few, rising]).startswith(
+        "b took fewer than 50 steps, and the score of the others"
+    )
 
 
 def test_methods_without_steps_are_never_called_hardly_trained():

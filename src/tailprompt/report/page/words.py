@@ -44,8 +44,8 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
         ahead = (
             f"{best.title} has the best test score, {number(best.scores[score])} ({number(best.dev)} on dev)"
         )
-        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}: {beside}. {ahead}."
-    return f"{first.title} leads, but {why}: {beside}."
+        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}. It has {beside}. {ahead}."
+    return f"{first.title} leads, but {why}. It has {beside}."
 
 
 def unsettled(rows: list[Row], score: str, report: dict) -> str:
@@ -145,8 +145,8 @@ def hardly(rows: list[Row]) -> list[str]:
         return []
     others = [row for row in short if row is not rows[0]]
     said = (
-        f"Hardly trained, so no verdict on them: {listed(others)}. They took fewer than {SHORT} steps, or "
-        "dev was still rising at the last evaluation. "
+        f"Hardly trained, so no verdict on {'them' if len(others) > 1 else 'it'}: {listed(others)}. "
+        f"{why_hardly(others)} "
         if others
         else ""
     )
@@ -155,9 +155,24 @@ def hardly(rows: list[Row]) -> list[str]:
     ]
 
 
+def why_hardly(rows: list[Row]) -> str:
+    """What shows that methods were hardly trained."""
+    few = [row for row in rows if row.length.steps < SHORT]
+    if few and len(few) < len(rows):
+        return (
+            f"{listed(few)} took fewer than {SHORT} steps, and the score of the others on dev was still "
+            "rising at the last evaluation."
+        )
+    it, its = ("It", "Its") if len(rows) == 1 else ("They", "Their")
+    if few:
+        return f"{it} took fewer than {SHORT} steps."
+    return f"{its} score on dev was still rising at the last evaluation."
+
+
 def listed(rows: list[Row]) -> str:
     """The titles of methods."""
-    return ", ".join(row.title for row in rows)
+    *others, last = (row.title for row in rows)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def trained(rows: list[Row]) -> str:
