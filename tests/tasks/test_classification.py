@@ -111,6 +111,14 @@ def test_a_class_predicted_but_absent_from_gold_adds_a_zero():
     assert by_name([0, 0, 1], [0, 0, 2])["f1/all"] == pytest.approx(1 / 3)
 
 
+def test_unsigned_ids_add_what_signed_ones_do():
+    signed = rows(np.array([0, 2, 1]), np.array([0, 1, 2]))
+    ours, others = (
+        classification.added(table, {"classes": list("abc")}) for table in (signed, signed.astype(np.uint8))
+    )
+    assert all(np.array_equal(ours[name].toarray(), others[name].toarray()) for name in ours)
+
+
 def test_an_answer_that_is_no_class_adds_a_zero_to_means_and_has_no_score_of_its_own():
     found = by_name([0, 0, 1], [0, 0, 2], classes=2)
     for name in ("f1", "precision", "recall"):
