@@ -13,7 +13,7 @@ from tailprompt.tasks import classification
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import CLASS
-from tailprompt.tasks.task import Given, once, scores, watched
+from tailprompt.tasks.task import Given, once, same, scores, watched
 
 NOTHING = Given(np.array([]), ())
 
@@ -116,7 +116,7 @@ def test_unsigned_ids_add_what_signed_ones_do():
     ours, others = (
         classification.added(table, {"classes": list("abc")}) for table in (signed, signed.astype(np.uint8))
     )
-    assert all(np.array_equal(ours[name].toarray(), others[name].toarray()) for name in ours)
+    assert all(same(ours[name], others[name]) for name in ours)
 
 
 def test_an_answer_that_is_no_class_adds_a_zero_to_means_and_has_no_score_of_its_own():
