@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sklearn.metrics import f1_score
 
 from tailprompt import score
@@ -107,6 +108,17 @@ def test_what_is_kept_of_data_is_neither_that_of_another_run_nor_of_a_file_that_
 
 def values(root, folder, names):
     return records.scored(folder, read_json(root / "data/made.json"), names)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.bool_(), pa.timestamp("us")], ids=str)
+def test_labels_of_another_kind_are_others_though_they_could_be_cast(tmp_path, kind):
+    data = made_up.data(tmp_path).with_suffix(".parquet")
+    folder = made_up.run(tmp_path, "prompt", 1)
+    table = pa.Table.from_pandas(pd.read_parquet(folder / "predictions.parquet"), preserve_index=False)
+    table = table.set_column(2, "label", table["label"].cast(kind))
+    parquet.write_table(table, folder / "predictions.parquet")
+    with pytest.raises(BadInput, match="the label of dev id 'dev-.* differs from the data's"):
+        answers(folder, data, read_json(data.with_suffix(".json")))
 
 
 def test_labels_keep_the_type_in_which_predictions_have_them(tmp_path):

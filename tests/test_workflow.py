@@ -355,7 +355,12 @@ def test_a_bundled_run_whose_start_did_not_travel_stands_and_the_start_is_not_tr
     assert "scale tiny: 4 runs, 4 of them done, on" in stage(folder, "plan", *files)
     forced = names(planned(folder, *files, "--forcerun", "train"), "train", "method")
     assert forced == ["cls-tanh", "cls-tanh", "prompt", "prompt", "prompt-focal", "prompt-focal"]
+    untrained = ("-n", "--configfile", *files[1:], "--config", "train=false")
     assert not names(planned(folder, *files, "-F", "--config", "train=false"), "train", "method")
+    place = "results/tiny/runs/glee/tiny/toy/prompt-focal/775"
+    for told in ([f"{place}/predictions.parquet"], ["tables", "--forcerun", f"{place}/predictions.parquet"]):
+        done = snakemake(folder, *told, *untrained)
+        assert done.returncode == 1 and f"train: false, and {place} would be trained" in done.stdout
     shutil.rmtree(run)
     assert names(planned(folder, *files), "train", "method") == ["prompt", "prompt-focal"]
 

@@ -151,6 +151,18 @@ def test_a_corpus_that_never_was_here_is_as_a_bundle_tells(tmp_path, own):
     assert made.packed(other, "bert-mini", tmp_path) != asked
 
 
+def test_a_corpus_of_which_a_part_is_gone_is_as_it_was_if_the_other_part_is(tmp_path):
+    config = merge(scale("demo"), {"corpora": {"text": "one.txt", "more": "two.txt"}})
+    config = merge(config, {"pretraining": {"bert-mini": {"corpus": ["text", "more"]}}})
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    noted(config, "vocabulary", "bert-mini", tmp_path)
+    (tmp_path / "two.txt").unlink()
+    assert standing.stands(config, "vocabulary", "bert-mini", tmp_path)
+    (tmp_path / "one.txt").write_text("another")
+    assert not standing.stands(config, "vocabulary", "bert-mini", tmp_path)
+
+
 def test_files_below_data_dir_are_a_data_sets_own_plain_or_xz(tmp_path):
     config = merge(scale("paper"), {"data_dir": "own"})
     name = next(key for key, row in config["datasets"].items() if "url" in str(row.get("files")))

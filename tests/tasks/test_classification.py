@@ -13,7 +13,7 @@ from tailprompt.tasks import classification
 from tailprompt.tasks.choice import CHOICE
 from tailprompt.tasks.classification import CLASSIFICATION
 from tailprompt.tasks.metrics import CLASS
-from tailprompt.tasks.task import Given, once, scores, watched
+from tailprompt.tasks.task import Given, once, same, scores, watched
 
 NOTHING = Given(np.array([]), ())
 
@@ -109,6 +109,14 @@ def test_head_and_tail_add_up_where_every_predicted_class_is_in_gold(examples, c
 
 def test_a_class_predicted_but_absent_from_gold_adds_a_zero():
     assert by_name([0, 0, 1], [0, 0, 2])["f1/all"] == pytest.approx(1 / 3)
+
+
+def test_unsigned_ids_add_what_signed_ones_do():
+    signed = rows(np.array([0, 2, 1]), np.array([0, 1, 2]))
+    ours, others = (
+        classification.added(table, {"classes": list("abc")}) for table in (signed, signed.astype(np.uint8))
+    )
+    assert all(same(ours[name], others[name]) for name in ours)
 
 
 def test_an_answer_that_is_no_class_adds_a_zero_to_means_and_has_no_score_of_its_own():

@@ -187,9 +187,19 @@ def run_inputs(wildcards):
     point = points.Point.at(wildcards.point)
     check_followed([point.path])
     file, folder = run_asked(point)
+    check_trains(point, folder)
     files = runs.to_train(config, point) | {"asked": file}
     settled = folder == made_here(point) and not is_forced(point)
     return unless(settled, files | {"start": kept(files["start"])})
+
+
+@refused_as(SystemExit)
+def check_trains(point, folder):
+    """Exit with a sentence if a command would train a run under `train: false`, as by its path."""
+    dag = workflow.dag_settings
+    forced = dag.forceall or TRAIN in dag.forcerun or point in runs.named(config, dag.forcerun)
+    if workflow.is_main_process and not TRAINS and (forced or folder != made_here(point)):
+        raise BadInput(f"train: false, and {made_here(point)} would be trained; leave train out to train it")
 
 
 def inputs_of(kind, of):

@@ -138,15 +138,18 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
     """Digests of a corpus, or of the tables in a folder of images: single images are too many to read.
 
     Of a corpus that is not there any more they are those of when the job was done, here or where a bundle
-    comes from; None if it never was.
+    comes from; None if it never was, or if what is there of it was another then.
     """
     paths = [Path(path) for path in ([corpus] if isinstance(corpus, str) else corpus)]
-    if not paths or not all((root / path).exists() for path in paths):
-        results = root / "results" / config["scale"]
-        notes = (tolerant(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
-        return next((note["corpus"] for note in notes if note and "corpus" in note), None)
-    files = [file for path in paths for file in tables_in(path, root)]
-    return {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
+    there = [path for path in paths if (root / path).exists()]
+    files = [file for path in there for file in tables_in(path, root)]
+    found = {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
+    if paths and len(there) == len(paths):
+        return found
+    results = root / "results" / config["scale"]
+    notes = (tolerant(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
+    noted = next((note["corpus"] for note in notes if note and "corpus" in note), None)
+    return noted if noted is not None and {*found.values()} <= {*noted.values()} else None
 
 
 def tables_in(path: Path, root: Path) -> list[Path]:

@@ -64,9 +64,24 @@ def prepared(data: Path, _time: int, types: tuple[pa.DataType, ...], gold: str, 
     """The rows of a data set, read once for all runs of a table whose predictions have these types."""
     rows = pd.concat(by_split(read_parquet(data, "id", "split", gold, *beside)).values(), ignore_index=True)
     told = pa.Table.from_pandas(rows[["id", "split", gold]], preserve_index=False)
-    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # labels of another kind are other labels
-        told = told.cast(pa.schema(zip(told.column_names, types, strict=True)))
+    alike = [
+        theirs if kind(theirs) == kind(ours) else ours
+        for ours, theirs in zip(told.schema.types, types, strict=True)
+    ]
+    with suppress(pa.ArrowInvalid):  # labels that this type does not hold are other labels
+        told = told.cast(pa.schema(zip(told.column_names, alike, strict=True)))
     return Rows(told, by_split(rows.assign(**{gold: told[gold].to_pandas()})))
+
+
+def kind(type_: pa.DataType) -> object:
+    """A type without its size. Values of two kinds, as 1, "1" and true, are not equal."""
+    if pa.types.is_signed_integer(type_):
+        return "integer"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "text"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return "list", kind(type_.value_type)
+    return type_
 
 
 def by_split(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -40,7 +40,8 @@ def added(rows: pd.DataFrame, report: Mapping) -> Added:
     """
     gold, guess = rows["label"].to_numpy(), answers(rows, report.get("among"))
     columns = max(len(report["classes"]), guess.max(initial=0) + 1)
-    right, wrong = np.where(gold == guess, gold, -1), np.where(gold == guess, -1, guess)
+    none = np.int64(-1)  # else it is the largest of unsigned ids
+    right, wrong = np.where(gold == guess, gold, none), np.where(gold == guess, none, guess)
     counted = {"right": right, "wrong": wrong, "gold": gold}
     statistics = {name: indicator(ids, columns) for name, ids in counted.items()}
     return statistics | ({"ranked": ranked(rows, report, columns)} if report.get("ranked") else {})
