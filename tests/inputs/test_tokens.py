@@ -37,6 +37,12 @@ def test_a_second_run_maps_the_ids_of_the_first_and_tokenises_nothing(tokenizer,
     assert len([*kept.iterdir()]) == 1
 
 
+def test_what_a_tokenizer_did_before_changes_no_file(tokenizer, kept, monkeypatch):
+    tokenizer(TEXTS, padding="max_length", max_length=8, truncation=True)
+    monkeypatch.setattr(tokens, "tokenize", unused)
+    tokens.tokenized(tokenizer, TEXTS, kept)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

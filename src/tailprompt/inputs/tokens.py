@@ -139,6 +139,8 @@ def plainly(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
 
 def digest(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> str:
     """A digest of all that `tokenized` depends on, with the text of this module."""
+    tokenizer.backend_tokenizer.no_truncation()  # else it says to what it cut and padded before, if it did
+    tokenizer.backend_tokenizer.no_padding()
     parts = [
         Path(__file__).read_bytes(),
         " ".join(version(name) for name in ("tokenizers", "transformers")).encode(),
