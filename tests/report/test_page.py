@@ -342,7 +342,7 @@ def test_a_method_that_was_hardly_trained_is_flagged_and_nobody_wins_against_it(
     rows = [row("a", f1=90.0), row("b", CLEAR, **short), row("c", CLEAR)]
     said = words.headline(rows, "f1/all", made_up_report())
     assert (
-        "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it. It has" in said
+        "wins" not in said and "leads, but b was hardly trained, so there is no verdict on it. a has" in said
     )
     assert any("so no verdict on it: b." in each for each in words.advice(rows, "f1/all", made_up_report()))
     cells = [line[3].text for line in sheets.methods(rows, ["f1/all"], "f1", [], searched="").blocks[0].rows]

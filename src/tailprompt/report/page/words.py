@@ -39,13 +39,13 @@ def headline(rows: list[Row], score: str, report: dict, *, of: int = 0) -> str:
         ran = " that learned" if some else " that ran" if of > len(rows) else ""
         return f"{first.title} wins{every}{ran}: {beside}."
     why = unsettled(rows, score, report)
-    best = max(others, key=lambda row: row.scores[score])
+    best, why = max(others, key=lambda row: row.scores[score]), f"{why}. {first.title} has {beside}"
     if best.scores[score] > first.scores[score]:
         ahead = (
             f"{best.title} has the best test score, {number(best.scores[score])} ({number(best.dev)} on dev)"
         )
-        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}. It has {beside}. {ahead}."
-    return f"{first.title} leads, but {why}. It has {beside}."
+        return f"{first.title} is the best on dev ({number(first.dev)}), but {why}. {ahead}."
+    return f"{first.title} leads, but {why}."
 
 
 def unsettled(rows: list[Row], score: str, report: dict) -> str:
