@@ -34,14 +34,13 @@ from tailprompt.report.carried import (
     parts_of,
     run_files,
 )
+from tailprompt.report.sound import COUNTED_TOO
 from tailprompt.seals import as_written, seal, seal_of
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
 NOTE = rf"made/({'|'.join(CORPORA)})/{NAME}\.json"
-SPENT = (  # keys of run.json in which two runs with one and the same end may differ
-    "seconds cpu_seconds training_seconds prediction_seconds prediction_cpu_seconds memory_mb files sources"
-).split()
+SPENT = ("seconds", *COUNTED_TOO, "files", "sources")  # keys of run.json apart in runs that end the same
 PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{NOTE}|{RUN}")
 
 
