@@ -34,13 +34,13 @@ from tailprompt.report.carried import (
     parts_of,
     run_files,
 )
-from tailprompt.report.sound import COUNTED_TOO
+from tailprompt.report.sound import SPENT
 from tailprompt.seals import as_written, seal, seal_of
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
 NOTE = rf"made/({'|'.join(CORPORA)})/{NAME}\.json"
-SPENT = ("seconds", *COUNTED_TOO, "files", "sources")  # keys of run.json apart in runs that end the same
+APART = ("seconds", *SPENT, "files", "sources")  # keys of run.json in which runs that end the same may differ
 PLACE = re.compile(rf"data/{NAME}\.(json|parquet)|{NOTE}|{RUN}")
 
 
@@ -218,7 +218,7 @@ def run_is_here(file: Path, folder: Path, root: Path) -> bool:
 def repeats(ours: dict[str, bytes], theirs: dict[str, bytes]) -> bool:
     """Whether a run, as the content of its files, ended as another did, in whatever time and memory."""
     told = [json_object(files["run.json"].decode(), "run.json") for files in (ours, theirs)]
-    first, second = ({key: value for key, value in one.items() if key not in SPENT} for one in told)
+    first, second = ({key: value for key, value in one.items() if key not in APART} for one in told)
     differing = {name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)}
     return "weights_sha256" in first and first == second and differing <= {"run.json", "curve.csv"}
 

@@ -15,9 +15,8 @@ from tailprompt.errors import BadInput
 from tailprompt.files import keyed, reading
 
 COUNTED = ("seconds", "trainable", "total", "best_step")  # numbers that each run.json has
-COUNTED_TOO = ("cpu_seconds", "memory_mb", "training_seconds", "prediction_seconds")
-COUNTED_TOO += ("prediction_cpu_seconds",)
-COUNTED_TOO += ("steps", "trainable_head", "micro_batch")
+SPENT = ("cpu_seconds", "memory_mb", "training_seconds", "prediction_seconds", "prediction_cpu_seconds")
+COUNTED_TOO = (*SPENT, "steps", "trainable_head", "micro_batch")
 EVALUATED = ("step", "loss")  # columns of a curve that has a line
 
 
