@@ -37,6 +37,7 @@ BRIEF = {"lpt": "cifar100-resplit@imbalance=100"}  # of them what is one line, a
 def makers(results: Path) -> Makers:
     """The parts of pages that are made of a scale's results, by name."""
     made = {
+        "contents": contents,
         "verdicts": verdicts,
         "claims": claims,
         "tables": tables,
@@ -223,12 +224,28 @@ def scored(rows: pd.DataFrame, method: str, best: pd.Series) -> list[str]:
     return texts
 
 
+def contents(results: Path, *papers: str) -> str:
+    """Links to the tables of papers in one line."""
+    headings = [heading(file) for paper in papers for file in shown(results, paper)]
+    return " · ".join(f"[{says}](#{anchor(says)})" for says in headings)
+
+
+def anchor(says: str) -> str:
+    """What a forge calls a heading in a link."""
+    return re.sub(r"[^\w\- ]", "", says.lower()).replace(" ", "-")
+
+
 def tables(results: Path, paper: str) -> str:
     """All tables of a paper but its claims, of which only the notes: the verdicts stand above."""
+    claims = results / "tables" / paper / "claims.md"
+    notes = [rest_of(claims)] if claims.is_file() else []
+    return "\n\n".join([*notes, *(f"### {heading(file)}\n\n{body(file)}" for file in shown(results, paper))])
+
+
+def shown(results: Path, paper: str) -> list[Path]:
+    """The tables of a paper in order, without its claims."""
     files = sorted((results / "tables" / paper).glob("*.md"), key=in_order)
-    notes = [rest_of(file) for file in files if file.stem == "claims"]
-    shown = [f"### {heading(file)}\n\n{body(file)}" for file in files if file.stem != "claims"]
-    return "\n\n".join([*notes, *shown])
+    return [file for file in files if file.stem != "claims"]
 
 
 def in_order(file: Path) -> list:
@@ -237,9 +254,10 @@ def in_order(file: Path) -> list:
 
 
 def heading(file: Path) -> str:
-    """The name of a table for people, and what it shows."""
+    """What a table shows, after the number that it has in the paper."""
     caption = file.read_text("utf-8").splitlines()[0].strip("*").rstrip(".")
-    return f"{file.stem.replace('table', 'Table ').replace('-', ', ')}: {caption}"
+    printed = re.match(r"table(\d+)", file.stem)
+    return f"Table {printed[1]}: {caption}" if printed else caption
 
 
 def body(file: Path) -> str:

@@ -156,6 +156,7 @@ PAGE = """
 @media (max-width: 40em) {
 .overview td:first-child { min-width: 10em; }
 .overview .figure { overflow-x: auto; }
+.overview .figure::before { content: "\\2194 scroll"; display: inline-block; position: sticky; left: 0; color: #666; }
 .overview img { min-width: 40em; }
 .flex-row:has(.overview) { flex-direction: column; }
 .flex-row:has(.overview) > nav { width: 100%; height: auto; max-height: 30vh; flex: none; }
