@@ -11,7 +11,7 @@ from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_at, read_json, sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, digests, either, made, standing, starts
+from tailprompt.plan import agreement, asked, blocks, digests, either, future, made, standing, starts
 from tailprompt.plan.layers import merge
 from tailprompt.plan.note import note, outputs_in
 from tailprompt.plan.points import Point
@@ -403,10 +403,10 @@ def test_a_file_of_the_future_is_named_with_the_command_that_mends_it(tmp_path, 
     for each in (file, results / "asked.json"):
         each.parent.mkdir(parents=True, exist_ok=True)
         each.touch()
-    standing.check_times([file, Path("not/there")], results)
+    future.check_times([file, Path("not/there")], results)
     later = file.stat().st_mtime + 3600
     os.utime(file, (later, later))
     with pytest.raises(BadInput, match=rf"^{place} is of the future by the clock \(.*\), and ") as error:
-        standing.check_times([results / "asked.json", file], results)
+        future.check_times([results / "asked.json", file], results)
     subprocess.run(str(error.value).partition("or run: ")[2], shell=True, check=True)
-    standing.check_times([file], results)
+    future.check_times([file], results)

@@ -4,6 +4,7 @@ RESULTS = Path("results", SCALE)
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_to_be = cache(lambda dataset: standing.rows_to_be(config, dataset))
+HERE = standing.Present(weights, rows_to_be)
 WRITTEN = "incomplete locks log metadata".split()  # folders in .snakemake
 named_here = workflow.modifier.modify_rulename  # who takes these rules as a module may rename them
 TRAIN = named_here("train")
@@ -14,7 +15,7 @@ TRAINED_ON = {*map(named_here, "decode annotate prepare collect vocabulary pack 
 @cache
 def is_here(point):
     """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
-    return present.run_is_here(config, point, standing.Present(weights, rows_to_be))
+    return present.run_is_here(config, point, HERE)
 
 
 prepared = cache(partial(unmade.is_prepared, config, Path(".")))
@@ -154,7 +155,7 @@ def outdated():
         targets = {*targets, *shown.targets(SHOWN, SCALE, "tables")}
     made_now = {Path(target).resolve() for target in targets}
     files = [file for file in GIVEN if Path(file).resolve() not in made_now]
-    return searches.outdated(config, WHOLE, SHOWN, files, standing.Present(weights, rows_to_be))
+    return searches.outdated(config, WHOLE, SHOWN, files, HERE)
 
 
 @refused_as(SystemExit)
@@ -168,7 +169,7 @@ def check_followed(runs):
 @refused_as(SystemExit)
 def check_times(jobs):
     """Exit with a sentence if a file that a job reads is of the future."""
-    standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
+    future.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
 
 
 @refused_as(SystemExit)
@@ -190,6 +191,8 @@ def run_inputs(wildcards):
     check_trains(point, folder)
     files = runs.to_train(config, point) | {"asked": file}
     settled = folder == made_here(point) and not is_forced(point)
+    if not settled and workflow.is_main_process:
+        refused_as(SystemExit)(left_open.check)(config, point, HERE)
     return unless(settled, files | {"start": kept(files["start"])})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tailprompt.data.places import image_root, places
 from tailprompt.errors import counted
 from tailprompt.files import read_json
-from tailprompt.plan import blocks, present, standing
+from tailprompt.plan import blocks, left_open, present, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import report_file
@@ -24,7 +24,8 @@ UNTRAINED = "time: none, as nothing is trained under train: false"
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
-    points = present.needed(config, standing.present(config, root), root)
+    here = standing.present(config, root)
+    points = present.needed(config, here, root)
     done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     trains = config.get("train", True)
@@ -51,7 +52,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *absent(config, datasets, root),
-        *unnamed(config, datasets),
+        *left_open.lines(config, rest, here, root),
         *unseen(config, datasets, root),
         *gpus(config, backbones),
         *hours(left, done, elsewhere),
@@ -165,14 +166,6 @@ def waiting(config: dict) -> list[str]:
             f"more --configfile: {files}"
         )
     return lines
-
-
-def unnamed(config: dict, datasets: list[str]) -> list[str]:
-    """The corpora that data sets are made from and that the scale does not name."""
-    rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
-    wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
-    absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
-    return [f"to name as files of plain text: corpora.{name}" for name in absent]
 
 
 def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:

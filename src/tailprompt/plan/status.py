@@ -16,7 +16,18 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, faults, leftover, present, searches, standing, unmade
+from tailprompt.plan import (
+    agreement,
+    asked,
+    blocks,
+    faults,
+    left_open,
+    leftover,
+    present,
+    searches,
+    standing,
+    unmade,
+)
 from tailprompt.plan.digests import digest_of, digest_of_images
 from tailprompt.plan.forecast import UNTRAINED, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
@@ -87,6 +98,8 @@ def status(
         check_files(config, root)
     except BadInput as error:
         lines += [f"snakemake will not start: {error}"]
+    to_train = [point for point, state in states.items() if state.name not in ENDED] if trains else []
+    lines += left_open.lines(config, to_train, here, root)
     lines += leftover.lines(leftover.leftover(config, root))
     lines += (refused := searches.refused(config, files, root))
     lines += time_left(config, states, root) if trains else [UNTRAINED]
