@@ -142,7 +142,7 @@ def test_a_backbone_is_made_from_a_corpus_with_its_card(project):
 
 
 def test_a_backbone_of_a_corpus_that_is_left_open_is_refused_in_the_sentence_that_status_says(project):
-    named = MAKING.replace("{text: corpus.txt}", "{text: null}")
+    named = MAKING.replace("{text: corpus.txt}", "{text: null}").replace("bert-tiny", "bert-open")
     (project / "open.yaml").write_text(f"{named}protocols: {{glee: {{backbones: {{en: made}}}}}}\n")
     done = snakemake(project, "-n", *TINY, "open.yaml")
     (said,) = (line for line in done.stdout.splitlines() if "corpora.text" in line)
