@@ -51,16 +51,22 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     data_dir = config.get("data_dir")
     if data_dir and not Path(root, data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
+    trains = config.get("train", True)  # else nothing is made of a corpus
     for name, path in (config.get("corpora") or {}).items():
-        if path and not Path(root, path).exists():
-            raise BadInput(f"corpora.{name}: there is no {path}; correct the path")
+        if trains and path and not Path(root, path).exists():
+            raise BadInput(
+                f"corpora.{name}: there is no {path}; correct the path, or leave it open, as where what was "
+                f"made of it is here: corpora: {{{name}: null}}"
+            )
     here = [
         name
         for name in blocks.all_datasets(config)
         if BUNDLED not in report_file(Path(root, scale), name).parts
     ]
     for name in dict.fromkeys(parse(dataset)[0] for dataset in here):
-        check_named(name, dataset_row(config, name), Path(root))
+        row = dataset_row(config, name)
+        own = {key: value for key, value in row.items() if key != "path"} if "corpus" in row else row
+        check_named(name, row if trains else own, Path(root))
     check_printed(config, root)
 
 
