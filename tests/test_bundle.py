@@ -29,7 +29,7 @@ from tailprompt.bundle import bundle, root_of
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
 from tailprompt.files import HOST, sha256, write_json
-from tailprompt.plan import agreement, places
+from tailprompt.plan import agreement, brought, places
 from tailprompt.plan.points import Point
 from tailprompt.report import bootstrap, carried, records, separated
 from tailprompt.report.answers import answers
@@ -402,6 +402,28 @@ def test_the_digests_of_a_corpus_travel_and_another_corpus_is_refused(tmp_path):
     bundle(there, tmp_path / "again.tar.xz", [])
     assert sha256(tmp_path / "again.tar.xz") == sha256(first)
     refused(second, there, r"packed/small\.json is of another corpus than small in .*b\.tar\.xz; remove")
+
+
+@pytest.mark.parametrize("harm", [blank_out, other_names, Path.unlink])
+@pytest.mark.parametrize("name", ["data/made.json", "data/.made.sha256", "made/packed/small.json"])
+def test_a_damaged_file_that_the_plan_reads_is_said_and_mended_as_the_sentence_says(
+    whole, tmp_path, name, harm
+):
+    root, there = shutil.copytree(whole[0], tmp_path / "tiny"), tmp_path / "there/tiny"
+    write_json(root / "made/packed/small.json", {"corpus": {"text.txt": "0" * 64}})
+    bundle(root, tmp_path / "a.tar.xz", [])
+    unbundle(tmp_path / "a.tar.xz", there)
+    brought.check(there, ["made"])
+    harm(there / "from_bundles" / name)
+    damaged = there / "from_bundles" / name.replace("data/.made.sha256", "data/made.json")
+    if damaged.is_file():
+        with pytest.raises(BadInput, match=rf"^{damaged} is not what its bundle brought; delete it, and unb"):
+            brought.check(there, ["made"])
+        damaged.unlink()
+    (there / "from_bundles/bundle.json").write_text("{")
+    unbundle(tmp_path / "a.tar.xz", there)
+    brought.check(there, ["made"])
+    assert json.loads((there / "from_bundles/bundle.json").read_text()) == {"scale": "tiny"}
 
 
 @pytest.mark.parametrize("corpus", [None, ["text"], {"text.txt": 1}])

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import beside, given, json_object, read_json, reading, sha256, write_json, writing
+from tailprompt.files import beside, given, json_object, reading, sha256, write_json, writing
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data, tolerant, trained_on
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
@@ -105,7 +105,8 @@ def scale_of(file: Path, name: str, content: bytes) -> str:
 def check_scale(file: Path, scale: str, root: Path) -> None:
     """Raise BadInput if `root` holds results of another scale than the bundle: brought, or made here."""
     brought, made = root / BUNDLED / ABOUT, (root / "asked").is_dir()
-    there = read_json(brought, "scale")["scale"] if brought.is_file() else root.name if made else scale
+    told = (tolerant(brought) or {}).get("scale")  # a damaged file is written again
+    there = told or (root.name if made or brought.is_file() else scale)
     if there != scale:
         raise BadInput(
             f"{file} is of scale {scale}, and {root} holds results of scale {there}; name another --root, or "

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 from tailprompt.data.places import image_root, places
-from tailprompt.errors import counted
+from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
 from tailprompt.plan import blocks, left_open, present, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
-from tailprompt.plan.places import report_file
+from tailprompt.plan.places import brought, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
@@ -72,7 +72,11 @@ def finished(config: dict, point: Point, here: standing.Present, root: Path) -> 
     folder = standing.run_folder(config, point, here, root)
     if not (folder / "run.json").is_file():
         return None
-    run = read_json(folder / "run.json", "settings", "seconds")
+    try:
+        run = read_json(folder / "run.json", "settings", "seconds")
+    except BadInput as error:
+        again = f"; delete {folder}, and unbundle it again" if brought(folder) else ""
+        raise BadInput(f"{error}{again}") from None
     return run["seconds"] if present.run_is_here(config, point, here, root) else None
 
 

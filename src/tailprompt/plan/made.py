@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from tailprompt.plan.agreement import digest, read_words, tolerant
+from tailprompt.plan.brought import corpus_in
 from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in, told_apart
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import BUNDLED
@@ -147,8 +148,8 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
     if paths and len(there) == len(paths):
         return found
     results = root / "results" / config["scale"]
-    notes = (tolerant(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
-    noted = next((note["corpus"] for note in notes if note and "corpus" in note), None)
+    notes = (corpus_in(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
+    noted = next((corpus for corpus in notes if corpus is not None), None)
     return noted if noted is not None and {*found.values()} <= {*noted.values()} else None
 
 
