@@ -199,9 +199,7 @@ def run_inputs(wildcards):
 @refused_as(SystemExit)
 def check_trains(point, folder):
     """Exit with a sentence if a command would train a run under `train: false`, as by its path."""
-    dag = workflow.dag_settings
-    forced = dag.forceall or TRAIN in dag.forcerun or point in runs.named(config, dag.forcerun)
-    if workflow.is_main_process and not TRAINS and (forced or folder != made_here(point)):
+    if workflow.is_main_process and not TRAINS and (forces(point) or folder != made_here(point)):
         raise BadInput(f"train: false, and {made_here(point)} would be trained; leave train out to train it")
 
 
@@ -371,13 +369,14 @@ def forget_forced(jobs):
 
 def is_forced(point):
     """Whether a run is trained though it may stand: training, or a file of the run or of a start of it, is forced."""
+    any_forced = workflow.dag_settings.forcerun
+    return TRAINS and (forces(point) or bool(any_forced) and forces(*starts_of(config, point)))
+
+
+def forces(*points):
+    """Whether this command forces training, or a file of one of these runs."""
     dag = workflow.dag_settings
-    if not TRAINS:
-        return False
-    if dag.forceall or TRAIN in dag.forcerun:
-        return True
-    named = runs.named(config, dag.forcerun)
-    return bool(named) and not {point, *starts_of(config, point)}.isdisjoint(named)
+    return dag.forceall or TRAIN in dag.forcerun or not {*points}.isdisjoint(runs.named(config, dag.forcerun))
 
 
 @cache
