@@ -160,7 +160,8 @@ about["files"] = {name: sha(out / name) for name in ("config.json", "tokenizer.j
 (out / "pretraining.json").write_text(json.dumps(about))
 """,
     "train": """
-from tailprompt.plan.agreement import data_digests, read_asked
+from tailprompt.plan.agreement import data_digests
+from tailprompt.plan.asked_file import read_asked
 
 root, point = Path(options["--root"]), options["--point"]
 protocol, backbone, dataset, *_ = point.split("/")

@@ -53,7 +53,7 @@ import json, sys, time
 from pathlib import Path
 
 from tailprompt.files import sha256
-from tailprompt.plan.agreement import read_asked
+from tailprompt.plan.asked_file import read_asked
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 root, point = Path(options["--root"]), options["--point"]

@@ -29,7 +29,7 @@ from tailprompt.bundle import bundle, root_of
 from tailprompt.draw import draw
 from tailprompt.errors import BadInput
 from tailprompt.files import HOST, sha256, write_json
-from tailprompt.plan import agreement, places
+from tailprompt.plan import agreement, brought, places
 from tailprompt.plan.points import Point
 from tailprompt.report import bootstrap, carried, records, separated
 from tailprompt.report.answers import answers
@@ -285,7 +285,8 @@ def test_another_version_of_a_run_is_refused_by_name_and_nothing_is_written(whol
         shutil.rmtree(there / place / "glee/mini/made/cls-tanh")
         run = there / place / "glee/mini/made/prompt/3/run.json"
         run.write_text(run.read_text().replace('"total": 99', '"total": 98'))
-        (run.parent / agreement.DIGESTS).unlink()  # else it is known to be no bundle's
+        digests = run.parent / agreement.DIGESTS  # else it is known to be no bundle's
+        write_json(digests, json.loads(digests.read_text()) | {"run.json": sha256(run)})
     refused(file, there, r"made/prompt/3 is another version of the run .*\(they differ in run\.json\)")
 
 
@@ -316,9 +317,24 @@ def blank(file: Path) -> None:
 
 
 RUN = "runs/glee/mini/made/prompt/1"
+
+
+def blank_out(file: Path) -> None:
+    """A file without content."""
+    file.write_bytes(b"")
+
+
+def other_names(file: Path) -> None:
+    """Digests of no file of a run."""
+    write_json(file, {"other": "0" * 64})
+
+
+GONE = "is gone or damaged, without which nothing tells .*delete .* unbundle it again$"
 BROUGHT = "is not what its bundle brought .*delete .* unbundle it again$"
 TOUCHED = [(f"{RUN}/{name}", blank, BROUGHT) for name in agreement.CARRIED]
 TOUCHED += [(f"{RUN}/predictions.parquet", right, BROUGHT)]
+TOUCHED += [(f"{RUN}/{agreement.DIGESTS}", harm, GONE) for harm in (Path.unlink, blank_out, other_names)]
+TOUCHED += [("data/.made.sha256", Path.unlink, "delete it and unbundle again")]
 TOUCHED += [(f"data/made.{end}", blank, "delete it and unbundle again") for end in ("json", "parquet")]
 
 
@@ -331,7 +347,8 @@ def test_an_edit_of_what_a_bundle_brought_is_noticed_and_mended_as_the_sentence_
     touched = root / "from_bundles" / name
     edit(touched)
     spec = blocks.block("scores", METHODS, **TABLES["scores"])
-    with pytest.raises(BadInput, match=rf"{touched.name} .*{says}"):
+    named = "made.parquet" if touched.name.startswith(".") else touched.name
+    with pytest.raises(BadInput, match=rf"{named} .*{says}"):
         tabulate(root, spec, tmp_path / "table")
     if name.startswith("runs"):
         assert "left out: 1" in "".join(bundle(root, tmp_path / "again.tar.xz", []))
@@ -339,7 +356,7 @@ def test_an_edit_of_what_a_bundle_brought_is_noticed_and_mended_as_the_sentence_
     else:
         with pytest.raises(BadInput, match=says):
             bundle(root, tmp_path / "again.tar.xz", [])
-        touched.unlink()
+        touched.with_name(named).unlink()
     unbundle(file, root)
     tabulate(root, spec, tmp_path / "table")
 
@@ -385,6 +402,28 @@ def test_the_digests_of_a_corpus_travel_and_another_corpus_is_refused(tmp_path):
     bundle(there, tmp_path / "again.tar.xz", [])
     assert sha256(tmp_path / "again.tar.xz") == sha256(first)
     refused(second, there, r"packed/small\.json is of another corpus than small in .*b\.tar\.xz; remove")
+
+
+@pytest.mark.parametrize("harm", [blank_out, other_names, Path.unlink])
+@pytest.mark.parametrize("name", ["data/made.json", "data/.made.sha256", "made/packed/small.json"])
+def test_a_damaged_file_that_the_plan_reads_is_said_and_mended_as_the_sentence_says(
+    whole, tmp_path, name, harm
+):
+    root, there = shutil.copytree(whole[0], tmp_path / "tiny"), tmp_path / "there/tiny"
+    write_json(root / "made/packed/small.json", {"corpus": {"text.txt": "0" * 64}})
+    bundle(root, tmp_path / "a.tar.xz", [])
+    unbundle(tmp_path / "a.tar.xz", there)
+    brought.check(there, ["made"])
+    harm(there / "from_bundles" / name)
+    damaged = there / "from_bundles" / name.replace("data/.made.sha256", "data/made.json")
+    if damaged.is_file():
+        with pytest.raises(BadInput, match=rf"^{damaged} is not what its bundle brought; delete it, and unb"):
+            brought.check(there, ["made"])
+        damaged.unlink()
+    (there / "from_bundles/bundle.json").write_text("{")
+    unbundle(tmp_path / "a.tar.xz", there)
+    brought.check(there, ["made"])
+    assert json.loads((there / "from_bundles/bundle.json").read_text()) == {"scale": "tiny"}
 
 
 @pytest.mark.parametrize("corpus", [None, ["text"], {"text.txt": 1}])

@@ -149,6 +149,18 @@ def test_a_damaged_file_is_noticed_in_one_sentence(scale, name, harm, notices, s
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("harm", [flip, cut, empty])
+def test_a_run_json_without_digests_of_files_is_compared_with_what_is_kept_of_the_run(scale, harm):
+    root, folder = scale
+    record, kept = read_json(folder / "run.json"), folder / ".finished/sha256.json"
+    write_json(folder / "run.json", {key: value for key, value in record.items() if key != "files"})
+    write_json(kept, read_json(kept) | {"run.json": sha256(folder / "run.json")})
+    shown(root, folder)
+    harm(folder / "predictions.parquet")
+    with pytest.raises(BadInput, match=r"predictions\.parquet is not what its run wrote"):
+        shown(root, folder)
+
+
 @pytest.mark.parametrize("harm", [cut, empty])
 def test_a_damaged_report_of_former_versions_says_what_to_do(scale, harm):
     root, _ = scale

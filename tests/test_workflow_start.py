@@ -141,6 +141,16 @@ def test_a_backbone_is_made_from_a_corpus_with_its_card(project):
     assert "workflow/resources/backbones/t5-mini/model.safetensors" in plan.stdout  # where t5-mini-lm starts
 
 
+def test_a_backbone_of_a_corpus_that_is_left_open_is_refused_in_the_sentence_that_status_says(project):
+    named = MAKING.replace("{text: corpus.txt}", "{text: null}").replace("bert-tiny", "bert-open")
+    (project / "open.yaml").write_text(f"{named}protocols: {{glee: {{backbones: {{en: made}}}}}}\n")
+    done = snakemake(project, "-n", *TINY, "open.yaml")
+    (said,) = (line for line in done.stdout.splitlines() if "corpora.text" in line)
+    assert said.startswith("backbone made must be made for glee/made/toy/") and done.returncode
+    assert "it is not here; this takes corpora.text, which this scale leaves open; name it" in said
+    assert "MissingInputException" not in done.stdout
+
+
 @pytest.mark.parametrize("told, at_once", [([], 2), (["--resources", "gpu=1"], 1)])
 def test_jobs_on_cards_are_as_many_as_slots_unless_told_otherwise(project, told, at_once):
     options = ["--until", "train", "--cores", "4", "--forcerun", "train", *told, *TINY]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading, sha256, whole
+from tailprompt.plan.places import BUNDLED
 
 
 def seal(
@@ -31,9 +32,14 @@ def sealed(file: Path) -> dict[str, str]:
 
 
 def as_written(file: Path, digest: Callable[[Path], str] = sha256) -> bool:
-    """Whether a file is there with the digest that `seal` wrote; True without one."""
+    """Whether a file is there with the digest that `seal` wrote; True without one.
+
+    Of what a bundle brought there always is one.
+    """
     digests = sealed(file)
-    return file.name not in digests or file.is_file() and digests[file.name] == digest(file)
+    if file.name not in digests:
+        return file.absolute().parents[1].name != BUNDLED
+    return file.is_file() and digests[file.name] == digest(file)
 
 
 def check_sealed(*files: Path, digest: Callable[[Path], str] = sha256) -> None:

@@ -41,7 +41,8 @@ from tailprompt.model.backbones import Backbone, VisionBackbone
 from tailprompt.model.compose import Model, compose
 from tailprompt.model.weights import file_of, learns_whole, load_trained, need_not_hold, tuned, write_weights
 from tailprompt.plan import untrained
-from tailprompt.plan.agreement import CHECKED, read_asked
+from tailprompt.plan.agreement import CHECKED
+from tailprompt.plan.asked_file import read_asked
 from tailprompt.plan.digests import check_read, digest_of
 from tailprompt.plan.held import finished, held, keep
 from tailprompt.plan.places import begins_at

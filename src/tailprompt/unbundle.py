@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tailprompt.errors import BadInput, stage
-from tailprompt.files import beside, given, json_object, read_json, reading, sha256, write_json, writing
+from tailprompt.files import beside, given, json_object, reading, sha256, write_json, writing
 from tailprompt.plan.agreement import CARRIED, DIGESTS, data_digests, same_data, tolerant, trained_on
 from tailprompt.plan.places import BUNDLED, MAY_CARRY, folders_of
 from tailprompt.plan.points import Point
@@ -35,7 +35,7 @@ from tailprompt.report.carried import (
     run_files,
 )
 from tailprompt.report.sound import SPENT
-from tailprompt.seals import as_written, seal, seal_of
+from tailprompt.seals import as_written, seal, seal_of, sealed
 
 NAME = r"[^/.\0][^/\0]*"
 RUN = rf"runs/({NAME}/){{4}}(0|[1-9]\d{{0,9}})/({'|'.join(map(re.escape, (*CARRIED, MAY_CARRY)))})"
@@ -64,12 +64,10 @@ def unbundle(file: Path, root: Path | None = None) -> str:
         move(source, root / BUNDLED, notes)
         for report in news:
             table = report.with_suffix(".parquet")
-            seal(report, table)
             move(source, root / BUNDLED, (seal_of(report), table, report))
         for folder in runs:
-            names = [name for name in (*CARRIED, MAY_CARRY) if (folder / name).is_file()]
-            write_json(folder / DIGESTS, {name: sha256(folder / name) for name in names})
-            move(source, root / BUNDLED, (folder / name for name in (DIGESTS, *names)))
+            names = [name for name in (DIGESTS, *CARRIED, MAY_CARRY) if (folder / name).is_file()]
+            move(source, root / BUNDLED, (folder / name for name in names))
     write_json(root / BUNDLED / ABOUT, {"scale": scale})
     kept = len(folders) - len(runs)
     return f"runs added to {root / BUNDLED} from {file}: {len(runs)}; there already: {kept}"
@@ -107,7 +105,8 @@ def scale_of(file: Path, name: str, content: bytes) -> str:
 def check_scale(file: Path, scale: str, root: Path) -> None:
     """Raise BadInput if `root` holds results of another scale than the bundle: brought, or made here."""
     brought, made = root / BUNDLED / ABOUT, (root / "asked").is_dir()
-    there = read_json(brought, "scale")["scale"] if brought.is_file() else root.name if made else scale
+    told = (tolerant(brought) or {}).get("scale")  # a damaged file is written again
+    there = told or (root.name if made or brought.is_file() else scale)
     if there != scale:
         raise BadInput(
             f"{file} is of scale {scale}, and {root} holds results of scale {there}; name another --root, or "
@@ -138,7 +137,7 @@ def extract(file: Path, parts: Iterable[tuple[str, bytes]], folder: Path) -> Non
 
 
 def checked(file: Path, source: Path) -> tuple[list[Path], list[Path], list[Path]]:
-    """The reports of data sets, folders of runs and notes of corpora below `source`.
+    """The reports of data sets, folders of runs and notes of corpora below `source`, now with their digests.
 
     Raises BadInput if one is not whole.
     """
@@ -150,8 +149,11 @@ def checked(file: Path, source: Path) -> tuple[list[Path], list[Path], list[Path
             corpus_note(note)
         for report in reports:
             with reading(report):
+                seal(report, report.with_suffix(".parquet"))
                 dataset_files(report)
         for folder in folders:
+            names = [name for name in (*CARRIED, MAY_CARRY) if (folder / name).is_file()]
+            write_json(folder / DIGESTS, {name: sha256(folder / name) for name in names})
             with reading(folder):
                 parts_of(folder, report_of(folder))
     except BadInput as error:
@@ -168,13 +170,14 @@ def is_here(file: Path, report: Path, root: Path) -> bool:
     """Whether a data set that a bundle brought is here; raises BadInput if the one here is another."""
     theirs = data_digests(report.with_suffix(".parquet"))
     brought = root / BUNDLED / "data" / report.name
-    for here in (root / "data" / report.name, brought):
+    told = brought.is_file() and brought.name in sealed(brought)  # else what the bundle has takes its place
+    for here in (root / "data" / report.name, *[brought] * told):
         if here.is_file() and not same_data(data_digests(here.with_suffix(".parquet")), theirs):
             raise BadInput(
                 f"{here} is of other data than {report.stem} in {file}; give the changed data set a name of "
                 "its own, or remove what should go"
             )
-    return brought.is_file() and as_written(brought.with_suffix(".parquet"))
+    return told and as_written(brought.with_suffix(".parquet"))
 
 
 def note_is_here(file: Path, note: Path, root: Path) -> bool:

@@ -11,7 +11,18 @@ from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_at, read_json, sha256, write_json
-from tailprompt.plan import agreement, asked, blocks, digests, either, made, standing, starts
+from tailprompt.plan import (
+    agreement,
+    asked,
+    asked_file,
+    blocks,
+    digests,
+    either,
+    future,
+    made,
+    standing,
+    starts,
+)
 from tailprompt.plan.layers import merge
 from tailprompt.plan.note import note, outputs_in
 from tailprompt.plan.points import Point
@@ -379,10 +390,10 @@ def test_training_refuses_words_that_are_no_longer_those_that_are_asked(tmp_path
     wanted = {"settings": {"verbalizer": "words.csv"}, "extras": {}, "backbone": {}}
     file = tmp_path / "1.json"
     write_json(file, wanted | {"verbalizer": [["label", "words"], ["a", "x"]], "replaces": 1})
-    assert "replaces" not in agreement.read_asked(file, tmp_path)
+    assert "replaces" not in asked_file.read_asked(file, tmp_path)
     (tmp_path / "words.csv").write_text("label,words\na,y\n")
     with pytest.raises(BadInput, match=r"words\.csv is no longer what .*1\.json says"):
-        agreement.read_asked(file, tmp_path)
+        asked_file.read_asked(file, tmp_path)
 
 
 def test_a_run_stands_on_the_copy_of_a_report_whose_data_were_removed(tmp_path):
@@ -403,10 +414,10 @@ def test_a_file_of_the_future_is_named_with_the_command_that_mends_it(tmp_path, 
     for each in (file, results / "asked.json"):
         each.parent.mkdir(parents=True, exist_ok=True)
         each.touch()
-    standing.check_times([file, Path("not/there")], results)
+    future.check_times([file, Path("not/there")], results)
     later = file.stat().st_mtime + 3600
     os.utime(file, (later, later))
     with pytest.raises(BadInput, match=rf"^{place} is of the future by the clock \(.*\), and ") as error:
-        standing.check_times([results / "asked.json", file], results)
+        future.check_times([results / "asked.json", file], results)
     subprocess.run(str(error.value).partition("or run: ")[2], shell=True, check=True)
-    standing.check_times([file], results)
+    future.check_times([file], results)

@@ -455,9 +455,15 @@ def test_a_verbalizer_of_a_setting_must_be_there(root):
     refused(root, given, "under glee: there is no file no.csv")
 
 
-def test_a_corpus_that_is_named_must_be_there(root):
-    with pytest.raises(BadInput, match="corpora.text: there is no no.txt; correct the path"):
+def test_a_corpus_that_is_named_must_be_there_unless_nothing_is_made(root):
+    """`cmid` stands for a data set that is made of it."""
+    with pytest.raises(BadInput, match=r"no no.txt; correct the path, or .*: corpora: \{text: null\}$"):
         check_files(config.load(values={"corpora": {"text": "no.txt"}}, root=root))
+    whole = config.load(values={"corpora": {"text": "no.txt"}}, root=root)
+    rows = {"cmid": {**whole["datasets"]["cmid"], "corpus": "text"}}
+    del rows["cmid"]["files"]
+    whole |= {"datasets": {**whole["datasets"], **rows}}
+    check_files({**whole, "train": False}, root)
 
 
 @pytest.mark.parametrize(

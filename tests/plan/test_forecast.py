@@ -1,6 +1,7 @@
 """`tailprompt plan`: the runs, downloads and cost of a scale agree with the plan and with finished runs."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def test_the_papers_scale_is_all_cells_of_every_table(tmp_path):
     assert "7,300 runs, 0 of them done" in text and "186.57 GB of weights" in text
     assert "7300 by a rule of thumb: 6 x parameters" in text
     assert "name as root in their rows: imagenet-a, " in text and "places-lt" in text
-    assert "to name as files of plain text: corpora.text" in text
+    assert "texts are not here as they are asked; this takes corpora.text, which this scale leaves" in text
 
 
 def test_the_cards_of_a_large_backbone_are_said(tmp_path):
@@ -64,6 +65,16 @@ def finish(root, config, point, **changes):
     for folder in ("config", "workflow"):
         if not (root / folder).exists():
             (root / folder).symlink_to(Path(folder).absolute())
+
+
+def test_a_damaged_record_of_a_run_from_a_bundle_is_said_with_the_way_out(tmp_path):
+    point = blocks.all_points(scale("demo"))[0]
+    finish(tmp_path, scale("demo"), point)
+    shutil.move(tmp_path / "results/demo/runs", tmp_path / "results/demo/from_bundles/runs")
+    folder = tmp_path / "results/demo/from_bundles/runs" / point.path
+    (folder / "run.json").write_text("{")
+    with pytest.raises(BadInput, match=rf"run.json is not JSON .*; delete {folder}, and unbundle it again$"):
+        forecast(scale("demo"), tmp_path)
 
 
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):

@@ -9,7 +9,7 @@ from scales import scale
 from tailprompt.data import places
 from tailprompt.errors import BadInput
 from tailprompt.files import write_json
-from tailprompt.plan import blocks, made, rows, standing, starts
+from tailprompt.plan import blocks, digests, made, rows, standing, starts
 from tailprompt.plan.jobs import data, recipes, runs, shown
 from tailprompt.plan.layers import merge
 from tailprompt.plan.places import begins_at
@@ -149,6 +149,26 @@ def test_a_corpus_that_never_was_here_is_as_a_bundle_tells(tmp_path, own):
     (tmp_path / "gone.txt").write_text("another")
     other = merge(here, {"corpora": {"text": "gone.txt"}})
     assert made.packed(other, "bert-mini", tmp_path) != asked
+
+
+@pytest.mark.parametrize("place", ["made", "from_bundles/made"])
+def test_a_corpus_that_was_renamed_is_what_it_was_by_its_content(tmp_path, place):
+    config = merge(scale("demo"), {"corpora": {"text": "one.txt", "more": "two.txt"}})
+    config = merge(config, {"pretraining": {"bert-mini": {"corpus": ["text", "more"]}}})
+    for name in ("one", "two", "other"):
+        (tmp_path / f"{name}.txt").write_text(name.replace("other", "one"))
+    noted = made.read_back(made.packed(config, "bert-mini", tmp_path))
+    for kind in ("packed", "vocabulary"):
+        write_json(tmp_path / f"results/demo/{place}/{kind}/bert-mini.json", {"corpus": noted["corpus"]})
+    renamed = merge(config, {"corpora": {"text": "other.txt"}})
+    assert made.packed(renamed, "bert-mini", tmp_path) == noted
+    digests.check_corpora(noted["corpus"], [tmp_path / "other.txt", tmp_path / "two.txt"])
+    swapped = merge(config, {"corpora": {"text": "two.txt", "more": "one.txt"}})
+    assert [*made.packed(swapped, "bert-mini", tmp_path)["corpus"]] == ["two.txt", "one.txt"]
+    (tmp_path / "other.txt").write_text("another")
+    assert made.packed(renamed, "bert-mini", tmp_path) != noted
+    with pytest.raises(BadInput, match="changed after this job was planned: .*other.txt"):
+        digests.check_corpora(noted["corpus"], [tmp_path / "other.txt", tmp_path / "two.txt"])
 
 
 def test_a_corpus_of_which_a_part_is_gone_is_as_it_was_if_the_other_part_is(tmp_path):

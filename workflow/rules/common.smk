@@ -21,7 +21,9 @@ from tailprompt.plan import (
     asked,
     blocks,
     either,
+    future,
     held,
+    left_open,
     leftover,
     made,
     points,
@@ -35,6 +37,7 @@ from tailprompt.plan import (
     untrained,
     writable,
 )
+from tailprompt.plan.brought import refuse_targets
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
@@ -71,6 +74,7 @@ weights = cache(lambda backbone: made.weights(config, backbone))
 
 mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
+refuse_targets(DAG, Path("results", SCALE))
 heed(_IOFile, PersistenceBase)
 remake_incomplete(DAG)
 keep_parameters(Resource.evaluate)  # called for each resource of each job

@@ -4,6 +4,7 @@ RESULTS = Path("results", SCALE)
 # hundreds of runs begin from one
 start_digest = cache(lambda point: asked.digest_asked(config, point, weights(point.backbone)))
 rows_to_be = cache(lambda dataset: standing.rows_to_be(config, dataset))
+HERE = standing.Present(weights, rows_to_be)
 WRITTEN = "incomplete locks log metadata".split()  # folders in .snakemake
 named_here = workflow.modifier.modify_rulename  # who takes these rules as a module may rename them
 TRAIN = named_here("train")
@@ -14,7 +15,7 @@ TRAINED_ON = {*map(named_here, "decode annotate prepare collect vocabulary pack 
 @cache
 def is_here(point):
     """Whether a run is here as it is asked. Unlike `stands` it writes nothing."""
-    return present.run_is_here(config, point, standing.Present(weights, rows_to_be))
+    return present.run_is_here(config, point, HERE)
 
 
 prepared = cache(partial(unmade.is_prepared, config, Path(".")))
@@ -154,7 +155,7 @@ def outdated():
         targets = {*targets, *shown.targets(SHOWN, SCALE, "tables")}
     made_now = {Path(target).resolve() for target in targets}
     files = [file for file in GIVEN if Path(file).resolve() not in made_now]
-    return searches.outdated(config, WHOLE, SHOWN, files, standing.Present(weights, rows_to_be))
+    return searches.outdated(config, WHOLE, SHOWN, files, HERE)
 
 
 @refused_as(SystemExit)
@@ -168,7 +169,7 @@ def check_followed(runs):
 @refused_as(SystemExit)
 def check_times(jobs):
     """Exit with a sentence if a file that a job reads is of the future."""
-    standing.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
+    future.check_times({Path(file) for job in jobs for file in job.input}, RESULTS)
 
 
 @refused_as(SystemExit)
@@ -190,15 +191,15 @@ def run_inputs(wildcards):
     check_trains(point, folder)
     files = runs.to_train(config, point) | {"asked": file}
     settled = folder == made_here(point) and not is_forced(point)
+    if not settled and workflow.is_main_process:
+        refused_as(SystemExit)(left_open.check)(config, point, HERE)
     return unless(settled, files | {"start": kept(files["start"])})
 
 
 @refused_as(SystemExit)
 def check_trains(point, folder):
     """Exit with a sentence if a command would train a run under `train: false`, as by its path."""
-    dag = workflow.dag_settings
-    forced = dag.forceall or TRAIN in dag.forcerun or point in runs.named(config, dag.forcerun)
-    if workflow.is_main_process and not TRAINS and (forced or folder != made_here(point)):
+    if workflow.is_main_process and not TRAINS and (forces(point) or folder != made_here(point)):
         raise BadInput(f"train: false, and {made_here(point)} would be trained; leave train out to train it")
 
 
@@ -368,13 +369,14 @@ def forget_forced(jobs):
 
 def is_forced(point):
     """Whether a run is trained though it may stand: training, or a file of the run or of a start of it, is forced."""
+    any_forced = workflow.dag_settings.forcerun
+    return TRAINS and (forces(point) or bool(any_forced) and forces(*starts_of(config, point)))
+
+
+def forces(*points):
+    """Whether this command forces training, or a file of one of these runs."""
     dag = workflow.dag_settings
-    if not TRAINS:
-        return False
-    if dag.forceall or TRAIN in dag.forcerun:
-        return True
-    named = runs.named(config, dag.forcerun)
-    return bool(named) and not {point, *starts_of(config, point)}.isdisjoint(named)
+    return dag.forceall or TRAIN in dag.forcerun or not {*points}.isdisjoint(runs.named(config, dag.forcerun))
 
 
 @cache

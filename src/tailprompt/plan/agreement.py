@@ -15,7 +15,7 @@ from glob import escape
 from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
-from tailprompt.files import as_read, keyed, read_json, reading
+from tailprompt.files import as_read, read_json, reading
 from tailprompt.plan.places import (
     BUNDLED,
     brought,
@@ -157,15 +157,11 @@ def check_intact(folder: Path, record: dict) -> None:
     """Raise BadInput if a folder holds another run, or a file that its run.json has another digest of.
 
     The digest of run.json itself is with what is kept of the run; those of a run from a bundle, whose files
-    have another form, stand beside them. Runs of older versions have no such digests.
+    have another form, stand beside them. Runs that an older version trained have no such digests.
     """
     if not is_of(folder, record):
         raise BadInput(f"{folder} has the run.json of another run; delete this folder")
-    if brought(folder):
-        digests = tolerant(folder / DIGESTS) or {}
-    else:
-        kept = (tolerant(folder / FINISHED / DIGESTS) or {}).get("run.json")
-        digests = {**record.get("files", {}), **({"run.json": kept} if kept else {})}
+    digests = brought_digests(folder) if brought(folder) else own_digests(folder, record)
     for name, digest in digests.items():
         file = folder / name
         if not file.is_file() or as_read(file) != digest:
@@ -178,6 +174,23 @@ def check_intact(folder: Path, record: dict) -> None:
                 f"{kept} has other digests than the run's files; it was damaged or edited. Delete "
                 f"{kept.parent}: nothing needs it once a run is finished"
             )
+
+
+def brought_digests(folder: Path) -> dict[str, str]:
+    """The digests that `unbundle` wrote of the files of a run; raises BadInput without those of all."""
+    digests = tolerant(folder / DIGESTS) or {}
+    if not {*CARRIED} <= digests.keys():
+        raise BadInput(
+            f"{folder / DIGESTS} is gone or damaged, without which nothing tells whether the run is what its "
+            f"bundle brought; delete {folder}, and unbundle it again"
+        )
+    return digests
+
+
+def own_digests(folder: Path, record: dict) -> dict[str, str]:
+    """The digests of the files of a run that was made here, by its run.json, or by what is kept of it."""
+    kept = tolerant(folder / FINISHED / DIGESTS) or {}
+    return {name: kept[name] for name in OUTPUTS[1:] if name in kept} | record.get("files", {})
 
 
 def check_weights(folder: Path, digest_of: Callable[[Path], str] = as_read) -> None:
@@ -206,20 +219,6 @@ def tolerant(file: Path) -> dict | None:
         return read_json(file) if file.is_file() else None
     except BadInput:
         return None
-
-
-def read_asked(file: Path, root: Path = Path(".")) -> dict:
-    """What `file` asks of a run; raises BadInput if the verbalizer has changed since it was written."""
-    wanted = read_json(file, "settings", "extras", "backbone")
-    words = keyed(wanted["settings"], file).get("verbalizer")
-    features = keyed(wanted["extras"], file).get("features", [])
-    if not (isinstance(features, list) and isinstance(words, str | None)):
-        raise BadInput(
-            f"{file}: features are a list of classes and verbalizer is a file; run snakemake again"
-        )
-    if words and wanted.get("verbalizer") != read_words(root / words):
-        raise BadInput(f"{words} is no longer what {file} says; run snakemake again, which reads it anew")
-    return without_times(wanted)
 
 
 def without_times(asked: dict) -> dict:

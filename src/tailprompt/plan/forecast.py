@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 from tailprompt.data.places import image_root, places
-from tailprompt.errors import counted
+from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import blocks, present, standing
+from tailprompt.plan import blocks, left_open, present, standing
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
-from tailprompt.plan.places import report_file
+from tailprompt.plan.places import brought, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.refused import refused
 from tailprompt.plan.rows import cards_of, kind_of
@@ -24,7 +24,8 @@ UNTRAINED = "time: none, as nothing is trained under train: false"
 
 def forecast(config: dict, root: Path = Path(".")) -> str:
     """The report that `tailprompt plan` prints. root: the project's folder."""
-    points = present.needed(config, standing.present(config, root), root)
+    here = standing.present(config, root)
+    points = present.needed(config, here, root)
     done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
     trains = config.get("train", True)
@@ -51,7 +52,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
         *downloads(config, datasets, backbones, root),
         *unpacked(config, datasets),
         *absent(config, datasets, root),
-        *unnamed(config, datasets),
+        *left_open.lines(config, rest, here, root),
         *unseen(config, datasets, root),
         *gpus(config, backbones),
         *hours(left, done, elsewhere),
@@ -71,7 +72,11 @@ def finished(config: dict, point: Point, here: standing.Present, root: Path) -> 
     folder = standing.run_folder(config, point, here, root)
     if not (folder / "run.json").is_file():
         return None
-    run = read_json(folder / "run.json", "settings", "seconds")
+    try:
+        run = read_json(folder / "run.json", "settings", "seconds")
+    except BadInput as error:
+        again = f"; delete {folder}, and unbundle it again" if brought(folder) else ""
+        raise BadInput(f"{error}{again}") from None
     return run["seconds"] if present.run_is_here(config, point, here, root) else None
 
 
@@ -165,14 +170,6 @@ def waiting(config: dict) -> list[str]:
             f"more --configfile: {files}"
         )
     return lines
-
-
-def unnamed(config: dict, datasets: list[str]) -> list[str]:
-    """The corpora that data sets are made from and that the scale does not name."""
-    rows = [config["datasets"][parse(dataset)[0]] for dataset in datasets]
-    wanted = {row["corpus"] for row in rows if "corpus" in row and "path" not in row}
-    absent = sorted(name for name in wanted if not (config.get("corpora") or {}).get(name))
-    return [f"to name as files of plain text: corpora.{name}" for name in absent]
 
 
 def unseen(config: dict, datasets: list[str], root: Path) -> list[str]:

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from tailprompt.plan.agreement import digest, read_words, tolerant
+from tailprompt.plan.brought import corpus_in
 from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in, told_apart
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import BUNDLED
@@ -137,18 +138,21 @@ def weights(config: dict, backbone: str, root: Path = HERE) -> dict | None:
 def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path) -> dict[str, str] | None:
     """Digests of a corpus, or of the tables in a folder of images: single images are too many to read.
 
-    Of a corpus that is not there any more they are those of when the job was done, here or where a bundle
-    comes from; None if it never was, or if what is there of it was another then.
+    A text that was renamed has the name of when the job was done, as its content alone counts. Of a corpus
+    that is not there any more they are those of when the job was done, here or where a bundle comes from;
+    None if it never was, or if what is there of it was another then.
     """
     paths = [Path(path) for path in ([corpus] if isinstance(corpus, str) else corpus)]
     there = [path for path in paths if (root / path).exists()]
     files = [file for path in there for file in tables_in(path, root)]
     found = {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
-    if paths and len(there) == len(paths):
-        return found
     results = root / "results" / config["scale"]
-    notes = (tolerant(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
-    noted = next((note["corpus"] for note in notes if note and "corpus" in note), None)
+    notes = (corpus_in(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
+    noted = next((corpus for corpus in notes if corpus is not None), None)
+    if paths and len(there) == len(paths):
+        own = {name: told for name, told in (noted or {}).items() if name not in config.get("articles", {})}
+        texts = not any((root / path).is_dir() for path in paths)
+        return own if texts and [*own.values()] == [*found.values()] else found
     return noted if noted is not None and {*found.values()} <= {*noted.values()} else None
 
 

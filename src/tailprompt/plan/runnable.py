@@ -18,13 +18,13 @@ from tailprompt.inputs.templates import has_choices, letters_of, pieces
 from tailprompt.model import limits
 from tailprompt.model.adapter_config import KINDS, stated
 from tailprompt.model.folder import check_complete, check_family
-from tailprompt.plan import blocks
+from tailprompt.plan import blocks, brought
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.extras import extras, takers_of
 from tailprompt.plan.home import found
 from tailprompt.plan.joins import check_joined
 from tailprompt.plan.named_files import check_named
-from tailprompt.plan.places import BUNDLED, report_file
+from tailprompt.plan.places import in_bundle, report_file
 from tailprompt.plan.points import Point, parse
 from tailprompt.plan.printed import check_printed
 from tailprompt.plan.rows import columns_of, dataset_row, form_of, has_passages, has_tags, is_table
@@ -42,7 +42,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     """Raise BadInput if data_dir, a corpus, or a file or folder of a data set of the scale is missing.
 
     Also if a file has the name of a folder of results, or a number that a paper prints is faulty. The files
-    of a data set that a bundle brought need not be here.
+    of a data set that a bundle brought need not be here; what it brought must be whole.
     """
     scale = f"results/{config['scale']}"
     for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
@@ -51,16 +51,20 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     data_dir = config.get("data_dir")
     if data_dir and not Path(root, data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")
+    trains = config.get("train", True)  # else nothing is made of a corpus
     for name, path in (config.get("corpora") or {}).items():
-        if path and not Path(root, path).exists():
-            raise BadInput(f"corpora.{name}: there is no {path}; correct the path")
-    here = [
-        name
-        for name in blocks.all_datasets(config)
-        if BUNDLED not in report_file(Path(root, scale), name).parts
-    ]
+        if trains and path and not Path(root, path).exists():
+            raise BadInput(
+                f"corpora.{name}: there is no {path}; correct the path, or leave it open, as where what was "
+                f"made of it is here: corpora: {{{name}: null}}"
+            )
+    datasets = blocks.all_datasets(config)
+    brought.check(Path(root, scale), datasets)
+    here = [name for name in datasets if not in_bundle(report_file(Path(root, scale), name))]
     for name in dict.fromkeys(parse(dataset)[0] for dataset in here):
-        check_named(name, dataset_row(config, name), Path(root))
+        row = dataset_row(config, name)
+        own = {key: value for key, value in row.items() if key != "path"} if "corpus" in row else row
+        check_named(name, row if trains else own, Path(root))
     check_printed(config, root)
 
 

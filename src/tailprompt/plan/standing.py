@@ -7,7 +7,6 @@ asked the file is newer, so that Snakemake makes them again, whatever it remembe
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,13 +14,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tailprompt.errors import BadInput
 from tailprompt.files import write_json
 from tailprompt.model.folder import RECORD
 from tailprompt.plan import asked, blocks, bundled, dependencies, either, made
 from tailprompt.plan.agreement import OUTPUTS, reported, tolerant, trained_on, without_times
 from tailprompt.plan.digests import altered_by, digest_of
-from tailprompt.plan.held import LOCK
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.note import outputs_in
 from tailprompt.plan.places import in_bundle, report_file
@@ -34,7 +31,6 @@ from tailprompt.plan.starts import starts_of
 from tailprompt.seals import as_written
 
 SECOND = 10**9  # nanoseconds; some file systems keep whole seconds
-MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 PLANNED = time.time_ns()  # of this process
 UNSAID = {"named": []}  # what the note of an older version does not say, and what it meant
 
@@ -88,8 +84,9 @@ def waits_for_rows(config: dict, point: Point, here: Present, root: Path = Path(
 
 def stands(config: dict, kind: str, name: str, root: Path = Path("."), asked: dict | None = None) -> bool:
     """Whether all outputs of a job are there and made of what is asked now: `asked`, or else `wanted`."""
-    files, asked = outputs(config, kind, name, root), asked or wanted(config, kind, name, root)
-    return same(files, asked, root / note(config, kind, name), root)
+    if not all(map(Path.is_file, files := outputs(config, kind, name, root))):
+        return False
+    return same(files, asked or wanted(config, kind, name, root), root / note(config, kind, name), root)
 
 
 def same(files: Iterable[Path], asked: dict, note: Path, root: Path = Path(".")) -> bool:
@@ -273,19 +270,6 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
     if times and file.stat().st_mtime_ns <= min(times):
         newer = max(time.time_ns(), min(times) + SECOND)  # outputs may be of the future, by a clock set back
         os.utime(file, ns=(newer, newer))
-
-
-def check_times(files: Iterable[Path], results: Path) -> None:
-    """Raise BadInput if a file is of the future: Snakemake deletes what a job makes of it, as it is older."""
-    clock = results / LOCK
-    clock.touch()  # asks the file system for the time, which may be that of a server
-    now = clock.stat().st_mtime
-    if future := [file for file in files if file.exists() and file.stat().st_mtime > now + MINUTE]:
-        place = f"{results}/" if (first := min(future)).is_relative_to(results) else str(first)
-        raise BadInput(
-            f"{first} is of the future by the clock ({time.ctime(now)}), and Snakemake would delete what is "
-            f"made of it; set the clock, or run: find {shlex.quote(place)} -newermt now -exec touch {{}} +"
-        )
 
 
 KINDS = {

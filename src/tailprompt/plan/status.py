@@ -16,7 +16,18 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
-from tailprompt.plan import agreement, asked, blocks, faults, leftover, present, searches, standing, unmade
+from tailprompt.plan import (
+    agreement,
+    asked,
+    blocks,
+    faults,
+    left_open,
+    leftover,
+    present,
+    searches,
+    standing,
+    unmade,
+)
 from tailprompt.plan.digests import digest_of, digest_of_images
 from tailprompt.plan.forecast import UNTRAINED, finished, hours, seconds_left
 from tailprompt.plan.held import holder, name_of
@@ -83,10 +94,12 @@ def status(
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
+    to_train = [point for point, state in states.items() if state.name not in ENDED] if trains else []
     try:
         check_files(config, root)
+        lines += left_open.lines(config, to_train, here, root)
     except BadInput as error:
-        lines += [f"snakemake will not start: {error}"]
+        lines += [f"{left_open.STARTS_NOT}: {error}"]
     lines += leftover.lines(leftover.leftover(config, root))
     lines += (refused := searches.refused(config, files, root))
     lines += time_left(config, states, root) if trains else [UNTRAINED]

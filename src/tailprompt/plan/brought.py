@@ -1,0 +1,55 @@
+"""Whether what the plan reads of bundles is whole: reports of data sets, and digests of corpora.
+
+Else runs would be trained, or left out, for another reason than the damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import wraps
+from pathlib import Path
+
+from tailprompt.errors import BadInput, refused_as
+from tailprompt.plan.agreement import tolerant
+from tailprompt.plan.places import BUNDLED, in_bundle, report_file
+from tailprompt.seals import as_written
+
+
+def check(results: Path, datasets: Iterable[str]) -> None:
+    """Raise BadInput, with what to do, if such a file in the results of a scale is damaged."""
+    reports = (report_file(results, name) for name in datasets)
+    wrong = [file for file in reports if in_bundle(file) and not as_written(file)]
+    notes = sorted((results / BUNDLED / "made").glob("*/*.json"))
+    if wrong := wrong + [note for note in notes if corpus_in(note) is None]:
+        raise BadInput(f"{wrong[0]} is not what its bundle brought; delete it, and unbundle again")
+
+
+def refuse_targets(dag: type, results: Path) -> None:
+    """Let Snakemake say in a sentence that no job makes a file where bundles bring them. dag: its class."""
+    begin = dag.init
+
+    @wraps(begin)
+    async def init(self, *others, **options):
+        with refused_as(SystemExit):
+            check_targets(map(Path, self.targetfiles), results)
+        return await begin(self, *others, **options)
+
+    dag.init = init
+
+
+def check_targets(files: Iterable[Path], results: Path) -> None:
+    """Raise BadInput, with what to ask for instead, if a file that is asked for is one of a bundle."""
+    for file in files:
+        if file.is_relative_to(results / BUNDLED):
+            there = results / file.relative_to(results / BUNDLED)
+            raise BadInput(
+                f"{file} is where bundles bring files, and no job makes any; ask for tables or figures, "
+                f"which read them, or for {there}, which is made here"
+            )
+
+
+def corpus_in(note: Path) -> dict[str, str] | None:
+    """The digests of the corpus of which a job made its outputs, by its note; None if that tells none."""
+    corpus = (tolerant(note) or {}).get("corpus")
+    whole = isinstance(corpus, dict) and all(isinstance(digest, str) for digest in corpus.values())
+    return corpus if whole else None
