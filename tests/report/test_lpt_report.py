@@ -252,13 +252,14 @@ def test_names_of_spots_close_to_each_other_neither_overlap_nor_leave_the_figure
     tuned, score = random.uniform(0.05, 30, 12), np.r_[random.uniform(79, 80, 11), 60]
     table = pd.DataFrame({"parameters/tuned": tuned, "parameters/total": 30.0, "score": score}, index=names)
     with style.plt.rc_context(style.SETTINGS):
-        figure, (axes, other) = style.panels(2, 2, 3.2)
+        figure, (axes, other) = style.panels(2, 2, 3.4)
         for panel in (axes, other):
             spots_drawn(panel, table, 1, color=style.HEAD, label="ours")
             label(panel, table)
-            finish(panel, "A data set", "f1/tail")
+            finish(panel, "A data set", "f1/tail", 30.0)
         figure.draw_without_rendering()
         words = [panel.xaxis.label for panel in (axes, other)]
+        assert all("up to 30.0" in word.get_text() for word in words)
         # without the lines to the spots
         boxes = [Text.get_window_extent(text) for panel in (axes, other) for text in panel.texts]
         style.plt.close(figure)

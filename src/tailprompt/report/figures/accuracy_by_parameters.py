@@ -27,17 +27,18 @@ def accuracy_by_parameters(root: Path, spec: dict) -> Figure:
     runs, table, _ = records.taken(root, spec, [score])
     test = table[(table.split == "test") & (table.score == score)]
     means = 100 * test.groupby(["dataset", "method"]).value.mean()
-    figure, axes = style.panels(len(reports), 2, 3.2)
+    figure, axes = style.panels(len(reports), 2, 3.4)
     for panel, (dataset, report) in zip(axes, reports.items(), strict=True):
         ours = counted(runs[(runs.dataset == dataset) & runs.there], KINDS)
         ours = spots(ours, means.get(dataset, pd.Series(dtype=float)), spec["methods"])
         reported = printed(spec, records.printed_name(report))
         both = pd.concat([ours, reported])
-        unit = AREA / both["parameters/total"].max() if len(both) else 0
+        most = both["parameters/total"].max() if len(both) else 0
+        unit = AREA / most if most else 0
         draw(panel, ours, unit, color=style.HEAD, label="ours")
         draw(panel, reported, unit, color="none", label="as printed")
         label(panel, both)
-        finish(panel, report["title"], score)
+        finish(panel, report["title"], score, most)
     if {"as printed"} & {words for panel in axes for words in panel.get_legend_handles_labels()[1]}:
         style.legend(figure)
     return figure
@@ -98,15 +99,16 @@ def apart(values: np.ndarray, gap: float) -> np.ndarray:
     return moved
 
 
-def finish(axes: Axes, title: str, score: str) -> None:
-    """Set the scales and titles of a panel."""
+def finish(axes: Axes, title: str, score: str, most: float) -> None:
+    """Set the scales and titles of a panel. most: parameters of the largest model, in millions."""
     axes.set_xscale("symlog", linthresh=LEAST)
     axes.set_xticks([0, 0.01, 1, 100], labels=["0", "0.01", "1", "100"])
     axes.set_xticks([0.1, 10, 1000], minor=True)
     axes.set_xlim(-LEAST / 2, 3000)
     axes.margins(y=0.1)
     axes.set_title(style.title(title))
-    axes.set_xlabel("tuned parameters without\nthe classifier, millions")
+    area = f"\narea: all, up to {most:,.1f}" if most else ""
+    axes.set_xlabel(f"tuned parameters without\nthe classifier, millions{area}")
     axes.set_ylabel(style.tested(score))
     if not axes.collections:
         style.empty(axes)
