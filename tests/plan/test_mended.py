@@ -1,13 +1,16 @@
-"""What Snakemake tells a job on a cluster, and what SLURM says of it, are read as they were meant."""
+"""What Snakemake tells a job on a cluster, what SLURM says of it, and SIGTERM are taken as meant."""
 
 import asyncio
+from signal import SIGTERM
+from threading import Lock, Semaphore
 from types import SimpleNamespace
 
 import pytest
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.target_jobs import parse_target_jobs_cli_args
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from tailprompt.plan.mended import mend_states, rename
+from tailprompt.plan.mended import end_at_any_moment, mend_states, rename
 
 TEXTS, CUT = "glee/bert/sections/cls-tanh/1", "glee/bert/sections@train=1000,dev=300,test=9/prompt/775"
 TWICE = "a/b/d@train=10,dev=2/m@dev=1,scale=2,head.scale=3/0"  # a change is called as a wildcard is
@@ -43,3 +46,17 @@ def test_a_job_that_was_cancelled_is_known_as_that_and_other_states_stay():
 def test_without_the_plugin_there_is_nothing_to_mend():
     mend_states(None)
     mend_states(SimpleNamespace())  # of a version that works in another way
+
+
+def test_sigterm_ends_snakemake_while_it_selects_jobs():
+    class Scheduler(JobScheduler):
+        def __init__(self):
+            self._lock, self._open_jobs, self._user_kill = Lock(), Semaphore(0), None
+
+    end_at_any_moment(Scheduler)
+    scheduler = Scheduler()
+    with scheduler._lock:  # as while it selects
+        scheduler.exit_gracefully(SIGTERM, None)
+        assert scheduler._user_kill is None
+    assert scheduler._open_jobs.acquire(timeout=60)
+    assert scheduler._user_kill == "graceful"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from itertools import takewhile
+from threading import Thread
 from types import ModuleType
 
 OPTION, QUERY = "--target-jobs", "query_job_status"
@@ -76,3 +77,18 @@ def remake_incomplete(dag: type) -> None:
         await check(self)
 
     dag.check_incomplete = check_incomplete
+
+
+def end_at_any_moment(scheduler: type) -> None:
+    """Let SIGTERM end Snakemake while it selects jobs, too. scheduler: its class.
+
+    Its handler takes a lock that the code which it interrupts may hold, as it does for seconds where many
+    jobs are ready; then Snakemake never ended. In a thread of its own the handler waits for the lock.
+    """
+    end = scheduler.exit_gracefully
+
+    @wraps(end)
+    def exit_gracefully(self, *arguments):
+        Thread(target=end, args=(self, *arguments), daemon=True).start()
+
+    scheduler.exit_gracefully = exit_gracefully
