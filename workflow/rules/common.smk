@@ -10,6 +10,7 @@ from snakemake.io import _IOFile
 from snakemake.jobs import Job
 from snakemake.persistence import PersistenceBase
 from snakemake.resources import Resource
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DeploymentMethod
 
 from tailprompt.errors import BadInput, known, refused_as
@@ -38,7 +39,7 @@ from tailprompt.plan import (
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
-from tailprompt.plan.mended import mend_jobs, mend_states, remake_incomplete
+from tailprompt.plan.mended import mend_jobs, mend_states, remake_incomplete, select_once_a_second
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
@@ -73,6 +74,7 @@ mend_states(sys.modules.get("snakemake_executor_plugin_slurm"))
 mend_jobs(DAG, sys.argv)
 heed(_IOFile, PersistenceBase)
 remake_incomplete(DAG)
+select_once_a_second(JobScheduler)
 keep_parameters(Resource.evaluate)  # called for each resource of each job
 if workflow.dryrun:
     keep_commands(Job)
