@@ -89,7 +89,7 @@ if GPUS and "gpu" not in workflow.global_resources:
 # A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
-# On this machine training jobs are forked from a process that has imported torch (tailprompt.machine.preload).
+# On this machine jobs with a model are forked from a process that has imported torch (tailprompt.machine.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 # `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(
