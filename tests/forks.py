@@ -32,12 +32,15 @@ LARGEST = 2**17  # bytes of a message, which holds arguments and environment
 def said(
     folder: Path, module: str, *arguments: str, apart: bool = True, **environment: str
 ) -> tuple[int, str, str]:
-    """The exit status of `python -m` there, its standard output, and its errors, apart or in the output."""
+    """The exit status of `python -m` there, its standard output, and its errors, apart or in the output.
+
+    Plans come from one process and what makes something from another: in their hashes of texts they differ.
+    """
     about = [str(folder), {**os.environ, **environment}, [module, *map(str, arguments)]]
     ours, theirs = os.pipe()
     with TemporaryFile("w+") as out, TemporaryFile("w+") as errors:
         descriptors = [out.fileno(), (errors if apart else out).fileno(), theirs]
-        socket.send_fds(server(os.getpid())[0], [json.dumps(about).encode()], descriptors)
+        socket.send_fds(server(os.getpid(), "-n" in arguments)[0], [json.dumps(about).encode()], descriptors)
         os.close(theirs)
         with open(ours) as ended:
             status = int(ended.read())
@@ -47,10 +50,11 @@ def said(
 
 
 @cache
-def server(_: int) -> tuple[socket.socket, subprocess.Popen]:
+def server(_: int, plans: bool) -> tuple[socket.socket, subprocess.Popen]:
     """The process that forks, and its socket. It ends with this one, which its number tells apart."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment |= {"OMP_NUM_THREADS": "1"}  # no threads, which a fork would lack
     command = [sys.executable, "-P", __file__, str(theirs.fileno())]
     process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)
     theirs.close()

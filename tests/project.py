@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,16 +53,8 @@ def write_toy(path):
 
 def snakemake(folder, *arguments, **environment):
     """Run Snakemake there; standard output and error together."""
-    if "-n" in arguments:
-        status, screen, _ = said(
-            folder, "snakemake", *arguments, apart=False, OMP_NUM_THREADS="1", **environment
-        )
-        return subprocess.CompletedProcess(arguments, status, screen)
-    command = [sys.executable, "-m", "snakemake", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run(
-        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    status, screen, _ = said(folder, "snakemake", *arguments, apart=False, OMP_NUM_THREADS="1", **environment)
+    return subprocess.CompletedProcess(["snakemake", *arguments], status, screen)
 
 
 def stage(folder, *arguments):
