@@ -100,6 +100,27 @@ def tokenizers_that_ship_are_read_once():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def what_passed_a_schema_is_checked_once():
+    """Nearly all of each configuration is what ships, and to check it takes longer than most tests."""
+    from tailprompt.plan.schemas import Strict
+
+    check, passed = Strict.VALIDATORS["$ref"], {}
+
+    def ref(validator, name, instance, schema):
+        wanted = validator._resolver.lookup(name).contents
+        key = id(wanted), repr(instance)
+        if key not in passed:
+            if errors := list(check(validator, name, instance, schema)):
+                return errors
+            passed[key] = wanted  # kept, or another could be found by the same number
+        return ()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Strict.VALIDATORS, "$ref", ref)
+        yield
+
+
 @pytest.fixture
 def backbone():
     from tailprompt.model import backbones

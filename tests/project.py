@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
+
+from forks import said
 
 ROOT = Path(__file__).parents[1]
 LEFT = shutil.ignore_patterns(".*", "results", "__pycache__", "*.egg-info")
@@ -53,20 +53,21 @@ def write_toy(path):
 
 def snakemake(folder, *arguments, **environment):
     """Run Snakemake there; standard output and error together."""
-    command = [sys.executable, "-m", "snakemake", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run(
-        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    status, screen, _ = said(folder, "snakemake", *arguments, apart=False, OMP_NUM_THREADS="1", **environment)
+    return subprocess.CompletedProcess(["snakemake", *arguments], status, screen)
 
 
 def stage(folder, *arguments):
     """What a stage prints there."""
-    command = [sys.executable, "-m", "tailprompt", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": f"{folder}/src"}
-    return subprocess.run(
-        command, cwd=folder, env=environment, text=True, capture_output=True, check=True
-    ).stdout
+    done = tailprompt(folder, *arguments)
+    done.check_returncode()
+    return done.stdout
+
+
+def tailprompt(folder, *arguments):
+    """A command of ours that ran there: its status, output and errors."""
+    status, out, errors = said(folder, "tailprompt", *arguments, PYTHONPATH=f"{folder}/src")
+    return subprocess.CompletedProcess(["tailprompt", *arguments], status, out, errors)
 
 
 def planned(folder, *arguments):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
-from project import copied, edited, rewritten, snakemake, stage, wildcards
+from project import copied, edited, rewritten, snakemake, stage, tailprompt, wildcards
 
 pytestmark = [pytest.mark.workflow, pytest.mark.chained]
 
@@ -67,9 +64,7 @@ def planned(folder):
 
 def told(folder):
     """What status prints, whatever it exits with."""
-    command = [sys.executable, "-m", "tailprompt", "status", *OPTIONS]
-    source = {**os.environ, "PYTHONPATH": f"{folder}/src"}
-    return subprocess.run(command, cwd=folder, env=source, text=True, capture_output=True).stdout
+    return tailprompt(folder, "status", *OPTIONS).stdout
 
 
 def tables(folder):

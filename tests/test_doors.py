@@ -109,16 +109,23 @@ SHIPPED = "workflow/resources/backbones"
         ("from tailprompt import bundle, decode, prepare, score, tabulate, unbundle", SLOW | {"matplotlib"}),
         ("from tailprompt import draw, __main__", SLOW),
         ("from tailprompt.__main__ import plan; plan(['--configfile', 'config/demo.yaml'])", SLOW),
+        ("from tailprompt.plan import present, standing", SLOW | {"pandas", "requests", "PIL"}),
         ("from tailprompt import train", SLOW - {"torch", "safetensors.torch"} | {"matplotlib"}),
         (LOAD.format("bert", f"{SHIPPED}/bert-mini"), {"timm", "sklearn", "matplotlib"}),
         (LOAD.format("vit", f"{SHIPPED}/vit-mini"), {"transformers", "sklearn", "matplotlib"}),
     ],
-    ids=["preload", "light", "draw", "plan", "train", "text", "image"],
+    ids=["preload", "light", "draw", "plan", "standing", "train", "text", "image"],
 )
 def test_a_stage_imports_nothing_slow_that_it_does_not_need(code, absent):
     found = f"import sys; print(sorted({absent} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{found}"], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+
+
+@pytest.mark.parametrize("stage", ["backbones", "train"])
+def test_a_job_asks_the_preloaded_process_before_it_imports_torch(stage):
+    before, torch, _ = (PACKAGE / f"{stage}.py").read_text("utf-8").partition("\nimport torch\n")
+    assert torch and 'if __name__ == "__main__":' in before and f'run("tailprompt.{stage}")' in before
 
 
 @pytest.mark.parametrize(

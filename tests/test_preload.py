@@ -53,7 +53,7 @@ import sys
 from types import SimpleNamespace
 from tailprompt.machine import preload
 
-preload.load, preload.IDLE = lambda: None, {idle}
+preload.load, preload.IDLE = lambda *_: None, {idle}
 sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(_is_in_bad_fork=lambda: {touched}))
 preload.main()
 """
@@ -254,6 +254,25 @@ def test_who_inherits_anything_else_asks_another_process(folder, monkeypatch):
     assert len({second, fourth, fifth, preload.address()}) == 4
 
 
+@pytest.mark.parametrize(
+    "option, told, reads",
+    [
+        ("--asked", '{"backbone": {"family": "vit"}, "start": null}', "images"),
+        ("--row", '{"row": {"family": "vit"}, "weights": {}}', "images"),
+        ("--asked", '{"backbone": {"family": "bert"}}', "texts"),
+        ("--row", '{"row": {"family": "tfidf"}}', "texts"),
+        ("--asked", '{"backbone": null}', "texts"),
+        ("--asked", "[1", "texts"),
+    ],
+)
+def test_jobs_on_texts_and_on_images_ask_two_processes(tmp_path, option, told, reads):
+    file = tmp_path / "asked.json"
+    file.write_text(told)
+    assert preload.kind(["train.py", "--root", "results", option, str(file)]) == reads
+    assert preload.kind(["train.py", option, str(tmp_path / "gone.json")]) == "texts"
+    assert preload.address("texts") != preload.address("images")
+
+
 def test_the_socket_of_another_user_is_refused(monkeypatch):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
@@ -263,10 +282,15 @@ def test_the_socket_of_another_user_is_refused(monkeypatch):
             preload.check_peer(ours)
 
 
-def test_what_is_preloaded_touches_no_card_and_starts_no_thread():
+@pytest.mark.parametrize(
+    "reads, there, absent", [("texts", "transformers", "timm"), ("images", "timm", "transformers")]
+)
+def test_what_is_preloaded_touches_no_card_and_starts_no_thread(reads, there, absent):
     code = (
-        "import threading; from tailprompt.machine import preload; preload.load(); import torch;"
-        "assert not torch.cuda.is_initialized() and threading.active_count() == 1"
+        "import sys, threading; from tailprompt.machine import preload;"
+        f"preload.load({reads!r}); import torch;"
+        "assert not torch.cuda.is_initialized() and threading.active_count() == 1;"
+        f"assert {there!r} in sys.modules and {absent!r} not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 import stand_ins
-from forks import said
 from project import snakemake, values, wildcards
 
 from tailprompt.files import sha256
@@ -51,11 +50,11 @@ def run(folder):
 
 def planned(folder):
     """The jobs of a dry run: the rule and what it is for."""
-    status, text = said(folder, "-n", *CONFIG)
-    assert status == 0, text
+    done = snakemake(folder, "-n", *CONFIG)
+    assert done.returncode == 0, done.stdout
     return {
         f"{rule} {subject(values(about))}"
-        for rule, about in wildcards(text)
+        for rule, about in wildcards(done.stdout)
         if rule not in ("all", "runs", "overview")
     }
 
@@ -202,8 +201,8 @@ def killed(folder):
 def looked_at(folder):
     """A dry run of another configuration."""
     before = {file: file.read_bytes() for file in (folder / "results/tiny/asked").rglob("*.json")}
-    status, text = said(folder, "-n", *CONFIG, "--config", "methods={prompt: {eta: 9.5}}")
-    assert status == 0 and "train" in text, text
+    done = snakemake(folder, "-n", *CONFIG, "--config", "methods={prompt: {eta: 9.5}}")
+    assert done.returncode == 0 and "train" in done.stdout, done.stdout
     assert before == {file: file.read_bytes() for file in (folder / "results/tiny/asked").rglob("*.json")}
     yield
 
@@ -570,9 +569,9 @@ def locked(place):
 )
 def test_a_place_that_takes_no_files_is_one_sentence_and_no_traceback(project, shut, name, why):
     with EDITS["title"][0](project), shut(project / name):
-        status, text = said(project, *CONFIG, "--cores", "1")
-    assert status and "Traceback" not in text
-    assert text.splitlines()[-1].startswith(f"{name} cannot be read or written ({why}")
+        done = snakemake(project, *CONFIG, "--cores", "1")
+    assert done.returncode and "Traceback" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith(f"{name} cannot be read or written ({why}")
 
 
 def agrees(folder, monkeypatch):

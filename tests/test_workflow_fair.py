@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import pandas as pd
 import pytest
 import yaml
-from project import BACKBONE, copied, edited, snakemake, stage, wildcards
+from project import BACKBONE, copied, edited, snakemake, stage, tailprompt, wildcards
 
 from docs.results import fair
 
@@ -170,13 +167,11 @@ def test_a_plan_and_status_say_what_snakemake_does_where_a_search_no_longer_stan
         for target in (RUN, f"{GLEE}/scores.csv"):
             refused = snakemake(project, "-n", target, *OPTIONS)
             assert refused.returncode == 1 and said.search(refused.stdout), refused.stdout
-        command = [sys.executable, "-m", "tailprompt", "status", *OPTIONS]
-        source = {**os.environ, "PYTHONPATH": f"{project}/src"}
         anew = f"{GLEE}/search.yaml: snakemake without a target makes its search anew; until then "
         for make, words in (("{}", anew), ("{tables: [scores, claims]}", said.findall(refused.stdout)[0])):
             with edited(project / "fair.yaml", "glee-fair: {}", f"glee-fair: {make}"):
                 planned = stage(project, "plan", *OPTIONS)
-                told = subprocess.run(command, cwd=project, env=source, text=True, capture_output=True)
+                told = tailprompt(project, "status", *OPTIONS)
                 without = snakemake(project, "-n", *OPTIONS)
             assert words in planned and words in told.stdout and told.returncode == 3, told
             assert bool(without.returncode) == bool(said.search(planned)) == bool(said.search(told.stdout))

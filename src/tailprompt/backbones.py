@@ -6,13 +6,20 @@ of the Hugging Face hub at a pinned revision, which goes into the usual cache.
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":  # before torch is imported: a process that has imported it may run this
+    from tailprompt.machine.preload import run
+
+    sys.exit(run("tailprompt.backbones"))
+
 import argparse
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 
-from tailprompt.errors import BadInput, stage
+from tailprompt.errors import BadInput
 from tailprompt.files import asked_of, json_option, sha256, write_json
 from tailprompt.model.backbones import CPU, load
 from tailprompt.model.checkpoints import check_pinned, source, unavailable
@@ -78,7 +85,3 @@ def main() -> None:
     check_folder(asked_of(options.row).get("weights"), Path(row.get("path", "")), row["family"])
     write_json(options.out, {"name": options.name, **row, "sha256": digests})
     seal(Path(options.out))
-
-
-if __name__ == "__main__":
-    stage(main)

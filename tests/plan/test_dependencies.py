@@ -73,3 +73,19 @@ def test_figures_and_training_share_nothing_but_leaves():
 def test_tables_and_figures_know_the_names_of_runs_and_nothing_of_their_settings(module):
     names = {Path(file).stem for file in sources(f"tailprompt.report.{module}")}
     assert "points" in names and not names & {"plan", "rows", "starts", "blocks", "config"}
+
+
+def test_an_import_is_found_in_whatever_statement_it_stands(root):
+    around = [
+        "try:\n    {}\nexcept OSError:\n    pass\n",
+        "try:\n    pass\nexcept OSError:\n    {}\n",
+        "try:\n    pass\nexcept OSError:\n    pass\nelse:\n    {}\n",
+        "try:\n    pass\nfinally:\n    {}\n",
+        "if not root:\n    pass\nelif root:\n    pass\nelse:\n    {}\n",
+        "match root:\n    case 1:\n        {}\n",
+        "with root:\n    for each in root:\n        {}\n",
+        "class One:\n    async def two(self):\n        while True:\n            {}\n",
+    ]
+    for number, text in enumerate(around):
+        Path(root, f"pkg/around{number}.py").write_text(text.format("import pkg.unused"))
+        assert "pkg/unused.py" in found(f"pkg.around{number}", root), text

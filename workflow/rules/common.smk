@@ -42,7 +42,13 @@ from tailprompt.plan.brought import refuse_targets
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown
-from tailprompt.plan.mended import end_at_any_moment, mend_jobs, mend_states, remake_incomplete
+from tailprompt.plan.mended import (
+    end_at_any_moment,
+    mend_jobs,
+    mend_states,
+    remake_incomplete,
+    select_once_a_second,
+)
 from tailprompt.plan.reasons import last_words, note_failed
 from tailprompt.plan.repeated import keep_commands, keep_parameters
 from tailprompt.plan.runnable import check_files, check_settings
@@ -79,6 +85,7 @@ refuse_targets(DAG, Path("results", SCALE))
 heed(_IOFile, PersistenceBase)
 remake_incomplete(DAG)
 end_at_any_moment(JobScheduler)
+select_once_a_second(JobScheduler)
 keep_parameters(Resource.evaluate)  # called for each resource of each job
 if workflow.dryrun:
     keep_commands(Job)
@@ -93,7 +100,7 @@ if GPUS and "gpu" not in workflow.global_resources:
 # A job runs the Python that runs Snakemake, unless conda provides one, and finds the package in src.
 brought = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 path = "" if brought else f"{Path(sys.executable).parent}:"
-# On this machine training jobs are forked from a process that has imported torch (tailprompt.machine.preload).
+# On this machine jobs with a model are forked from a process that has imported torch (tailprompt.machine.preload).
 preload = "TAILPROMPT_PRELOAD=${{TAILPROMPT_PRELOAD-1}} " if LOCAL else ""
 # `note ASKED MADE` is how a job says what its outputs are made of.
 shell.prefix(

@@ -21,7 +21,7 @@ from tailprompt import files
 from tailprompt.data import archives
 from tailprompt.data.contents import opened
 from tailprompt.data.lock import LOCK, locked, record
-from tailprompt.data.places import file_name, places
+from tailprompt.data.places import file_name, places, stated
 from tailprompt.errors import BadInput
 from tailprompt.files import no_file
 from tailprompt.machine.progress import shown
@@ -65,25 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def folder(text: str) -> Path | None:
     """The folder that an option names, or None for null."""
     return None if text in ("", "null", "None") else Path(text)
-
-
-def stated(row: dict) -> dict[str, dict]:
-    """The files of a row, {key: {path | url, member, name, sha256}}; a bare string is a local path."""
-    if "corpus" in row and "path" not in row:
-        raise BadInput(
-            f"data set '{row['name']}' is made from corpora.{row['corpus']}, which this scale leaves open; "
-            "name it"
-        )
-    given = row.get("files") or {"all": {k: row[k] for k in ("path", "sha256") if k in row}}
-    given = {key: {"path": value} if isinstance(value, str) else value for key, value in given.items()}
-    if not all("path" in entry or "url" in entry or "name" in entry for entry in given.values()):
-        raise BadInput(
-            f"'{row['name']}' names no file; its row needs path, or files with url, name or a path"
-        )
-    for entry in given.values():
-        if "path" not in entry and file_name(entry) in ("", ".", ".."):
-            raise BadInput(f"'{row['name']}': {entry.get('url')} ends in no name of a file; give it a name")
-    return given
 
 
 def found(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from tailprompt.data.contents import PLACE
-from tailprompt.data.download import content_digest, stated
-from tailprompt.data.places import file_name
+from tailprompt.data.download import content_digest
+from tailprompt.data.places import file_name, stated
 from tailprompt.data.table import read_rows, read_words
 
 

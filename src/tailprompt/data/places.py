@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailprompt.errors import BadInput
+
+
+def stated(row: dict) -> dict[str, dict]:
+    """The files of a row, {key: {path | url, member, name, sha256}}; a bare string is a local path."""
+    if "corpus" in row and "path" not in row:
+        raise BadInput(
+            f"data set '{row['name']}' is made from corpora.{row['corpus']}, which this scale leaves open; "
+            "name it"
+        )
+    given = row.get("files") or {"all": {k: row[k] for k in ("path", "sha256") if k in row}}
+    given = {key: {"path": value} if isinstance(value, str) else value for key, value in given.items()}
+    if not all("path" in entry or "url" in entry or "name" in entry for entry in given.values()):
+        raise BadInput(
+            f"'{row['name']}' names no file; its row needs path, or files with url, name or a path"
+        )
+    for entry in given.values():
+        if "path" not in entry and file_name(entry) in ("", ".", ".."):
+            raise BadInput(f"'{row['name']}': {entry.get('url')} ends in no name of a file; give it a name")
+    return given
+
 
 def file_name(entry: dict) -> str:
     """The name of a file in a folder."""

@@ -1,4 +1,4 @@
-"""A process that has imported torch, transformers and timm forks for each job, so that no job imports them.
+"""A process that has imported torch, with transformers or timm, forks for each job, which imports nothing.
 
 A stage that is run as `python -m tailprompt.train` asks that process to run it if TAILPROMPT_PRELOAD is set,
 as the workflow sets it on one machine. The first job starts the process, which ends when no job comes any
@@ -23,18 +23,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 from tailprompt.errors import stage
 
-LATE = (  # what a run imports once it knows its backbone
-    "pyarrow.dataset",
-    "timm",
-    "transformers.models.auto.modeling_auto",
-    "transformers.models.bert.modeling_bert",
-    "transformers.models.roberta.modeling_roberta",
-    "transformers.models.t5.modeling_t5",
-)
+LATE = {  # what a run imports once it knows its backbone: of images timm, which takes as long as torch
+    "texts": (
+        "pyarrow.dataset",
+        "transformers.models.auto.modeling_auto",
+        "transformers.models.bert.modeling_bert",
+        "transformers.models.roberta.modeling_roberta",
+        "transformers.models.t5.modeling_t5",
+    ),
+    "images": ("pyarrow.dataset", "timm"),
+}
+FILES = ("--asked", "--row")  # options of jobs, whose file says of which family the backbone is
 IDLE = 30.0  # seconds without a job after which the preloaded process ends
 PATIENCE = 100.0  # seconds that a job waits for it to begin
 BEGUN = b"begun"
@@ -67,7 +71,8 @@ def imported(module: str, *others: str):
 def begun(module: str) -> socket.socket | None:
     """The connection to the preloaded process in which the job has begun; None if it will not begin there."""
     with suppress(OSError):
-        connection, folder = connected(address()), os.open(".", os.O_PATH)
+        reads = kind(sys.argv)
+        connection, folder = connected(address(reads), reads), os.open(".", os.O_PATH)
         socket.send_fds(connection, [json.dumps([module, sys.argv]).encode()], [0, 1, 2, folder])
         os.close(folder)
         connection.settimeout(PATIENCE)
@@ -77,7 +82,19 @@ def begun(module: str) -> socket.socket | None:
     return None
 
 
-def address() -> str:
+def kind(arguments: list[str]) -> str:
+    """What the backbone of a job reads, as the file says that the job is asked by."""
+    file = next((after for option, after in pairwise(arguments) if option in FILES), "")
+    with suppress(
+        OSError, ValueError, AttributeError, LookupError, TypeError
+    ):  # of a damaged file the job says so
+        asked = json.loads(Path(file).read_text("utf-8"))
+        if (asked.get("backbone") or asked["row"])["family"] == "vit":
+            return "images"
+    return "texts"
+
+
+def address(reads: str = "texts") -> str:
     """The abstract name of the socket; differs where a process would find or inherit anything else."""
     ours = sorted(Path(__file__).parents[1].rglob("*.py"))
     found = [*ours, *(name for name in sys.path[1:] if os.path.isdir(name))]
@@ -92,7 +109,7 @@ def address() -> str:
         [(process / name).read_text() for name in ("cgroup", "limits")],
         [os.readlink(name) for name in sorted((process / "ns").iterdir())],
     ]
-    key = repr([sys.executable, sys.version, sys.path, [*map(state, found)], inherited])
+    key = repr([reads, sys.executable, sys.version, sys.path, [*map(state, found)], inherited])
     return f"\0tailprompt-{hashlib.sha256(key.encode()).hexdigest()}"
 
 
@@ -102,7 +119,7 @@ def state(place: str | Path) -> tuple[str, int, int, int, int]:
     return str(place), about.st_dev, about.st_ino, about.st_mtime_ns, about.st_ctime_ns
 
 
-def connected(name: str) -> socket.socket:
+def connected(name: str, reads: str) -> socket.socket:
     """A connection to the preloaded process of this name, which is started where there is none."""
     connection, started = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET), None
     while True:
@@ -114,7 +131,7 @@ def connected(name: str) -> socket.socket:
             if over:
                 raise
         started = started or subprocess.Popen(
-            [sys.executable, "-m", "tailprompt.machine.preload", name[1:]],
+            [sys.executable, "-m", "tailprompt.machine.preload", name[1:], reads],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -177,7 +194,7 @@ def main() -> None:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(f"\0{sys.argv[1]}")  # fails if there is such a process already
     listener.listen(128)
-    load()
+    load(*sys.argv[2:])
     needed = True
     while needed:
         needed = busy()  # before the wait: the job after one that ends meanwhile has time to come
@@ -190,10 +207,10 @@ def main() -> None:
             connection.close()
 
 
-def load() -> None:
+def load(reads: str = "texts") -> None:
     """Import what training imports, and let transformers compile what it compiles once."""
-    imported("tailprompt.train", *LATE)
-    with suppress(AttributeError):
+    imported("tailprompt.train", *LATE[reads])
+    with suppress(AttributeError, KeyError):
         sys.modules["transformers.conversion_mapping"].get_checkpoint_conversion_mapping("bert")
 
 

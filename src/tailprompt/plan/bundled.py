@@ -10,7 +10,7 @@ import json
 from itertools import zip_longest
 from pathlib import Path
 
-from tailprompt.data.places import file_name, places
+from tailprompt.data.places import file_name, places, stated
 from tailprompt.errors import BadInput
 from tailprompt.files import keyed
 from tailprompt.plan.agreement import digests_of, read_words, same_data, tolerant
@@ -64,7 +64,7 @@ def is_of_files(config: dict, dataset: str, sources: dict | None, root: Path) ->
     The names of one's own may be of one machine alone, so those are compared in their order. Of files that
     are not here the digests that the configuration states are.
     """
-    from tailprompt.data.download import content_digest, stated
+    from tailprompt.data.download import content_digest
 
     row = data.prepared_row(config, dataset)
     if "corpus" in row and "path" not in row:  # this scale leaves it open

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from itertools import takewhile
-from threading import Thread
 from types import ModuleType
 
 OPTION, QUERY = "--target-jobs", "query_job_status"
@@ -89,6 +89,34 @@ def end_at_any_moment(scheduler: type) -> None:
 
     @wraps(end)
     def exit_gracefully(self, *arguments):
-        Thread(target=end, args=(self, *arguments), daemon=True).start()
+        threading.Thread(target=end, args=(self, *arguments), daemon=True).start()
 
     scheduler.exit_gracefully = exit_gracefully
+
+
+def select_once_a_second(scheduler: type) -> None:
+    """Let Snakemake look for jobs to begin where a core is free, and when it waits, once a second.
+
+    Where it limits the rate of jobs, each look asks for another in a second, so that the looks of a second
+    become as many as jobs have ended; and each takes the size of each input of each job that is ready.
+    scheduler: its class.
+    """
+    select = scheduler.job_selector
+
+    @wraps(select)
+    def job_selector(self, jobs):
+        return select(self, jobs) if self.resources["_cores"] else []
+
+    def look_again(self, delay):
+        def look():
+            waiting.discard(delay)
+            self._open_jobs.release()
+
+        waiting = vars(self).setdefault("waiting", set())
+        if delay not in waiting:
+            waiting.add(delay)
+            timer = threading.Timer(delay, look)
+            timer.daemon = True  # or the command would end a second after its last job
+            timer.start()
+
+    scheduler.job_selector, scheduler._schedule_reevalutation = job_selector, look_again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailprompt.data.download import stated
+from tailprompt.data.places import stated
 
 SMALL = 2**24  # bytes of a data set's files that are read for a plan, which takes a second or two
 

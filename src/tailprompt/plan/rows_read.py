@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailprompt.data.places import places
+from tailprompt.data.places import places, stated
 from tailprompt.errors import BadInput
 from tailprompt.plan import made
 from tailprompt.plan.agreement import digest
@@ -46,7 +46,6 @@ def prepared(config: dict, dataset: str, root: Path):
 
 def files_of(row: dict, data_dir: str | None, root: Path) -> dict[str, Path]:
     """The files of a data set's row by their keys; raises BadInput unless all are here, texts and small."""
-    from tailprompt.data.download import stated
 
     if row["language"] == "image" or row.get("annotator") == "model":
         raise BadInput(f"'{row['name']}': its rows are made of what another job makes")
