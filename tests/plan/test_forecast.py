@@ -77,6 +77,14 @@ def test_a_damaged_record_of_a_run_from_a_bundle_is_said_with_the_way_out(tmp_pa
         forecast(scale("demo"), tmp_path)
 
 
+@pytest.mark.parametrize("seconds", [None, "x", []])
+def test_a_time_that_is_no_number_is_damage_of_its_run(tmp_path, seconds):
+    point = blocks.all_points(scale("demo"))[0]
+    finish(tmp_path, scale("demo"), point, seconds=seconds)
+    with pytest.raises(BadInput, match=rf"run.json is not what its run wrote .* retrain {point.path}$"):
+        forecast(scale("demo"), tmp_path)
+
+
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("demo")
     points = blocks.all_points(demo)
