@@ -12,7 +12,7 @@ from scales import scale
 from tailprompt import __main__
 from tailprompt.data.table import load as load_rows
 from tailprompt.errors import BadInput
-from tailprompt.files import write_json
+from tailprompt.files import sha256, write_json
 from tailprompt.plan import agreement, asked, blocks, made, own_rows, starts
 from tailprompt.plan import settings as plan
 from tailprompt.plan.forecast import forecast, seconds_left, unmeasured, unseen
@@ -108,6 +108,9 @@ def test_runs_of_a_bundle_are_done(tmp_path):
     (results / "runs").rename(tmp_path / "runs")
     (results / "from_bundles").mkdir()
     (tmp_path / "runs").rename(results / "from_bundles/runs")
+    record = next(results.glob("from_bundles/**/run.json"))
+    brings = dict.fromkeys(agreement.CARRIED, "") | {"run.json": sha256(record)}
+    write_json(record.with_name(agreement.DIGESTS), brings)
     assert "0 of them done" in forecast(demo, tmp_path)
     weights = next(results.glob("from_bundles/**/weights.safetensors"))
     weights.rename(weights.with_name("weights.json"))
