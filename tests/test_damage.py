@@ -149,6 +149,14 @@ def test_a_damaged_file_is_noticed_in_one_sentence(scale, name, harm, notices, s
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("files", [None, [], "x"])
+def test_a_run_json_with_digests_in_another_form_is_damaged(scale, files):
+    root, folder = scale
+    write_json(folder / "run.json", read_json(folder / "run.json") | {"files": files})
+    with pytest.raises(BadInput, match=r"run\.json is not what its run wrote"):
+        shown(root, folder)
+
+
 @pytest.mark.parametrize("harm", [flip, cut, empty])
 def test_a_run_json_without_digests_of_files_is_compared_with_what_is_kept_of_the_run(scale, harm):
     root, folder = scale

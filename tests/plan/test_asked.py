@@ -378,6 +378,16 @@ def test_rows_of_a_note_that_does_not_say_all_are_known_by_their_digests_alone(t
     assert standing.rows_to_be(config, dataset, tmp_path) == {}
 
 
+@pytest.mark.parametrize("key", ["row", "parts", "first", "words"])
+def test_rows_of_a_note_in_another_form_are_known_by_their_digests_alone(tmp_path, monkeypatch, key):
+    config = scale("demo")
+    dataset = blocks.all_points(config)[0].dataset
+    asked_now = standing.wanted(config, "data", dataset)
+    monkeypatch.setattr(standing, "wanted", lambda *_: asked_now)
+    write_json(tmp_path / standing.note(config, "data", dataset), asked_now | {key: "x"})
+    assert standing.rows_to_be(config, dataset, tmp_path) == {}
+
+
 def test_a_run_stands_on_the_rows_that_its_data_have_now(tmp_path):
     for number, (trained, there) in enumerate([("now", True), ("before", False), (None, True)]):
         where, _ = finished(tmp_path, WANTED, f"p/b/d/m/{number}", data={"sha256": trained})

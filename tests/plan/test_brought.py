@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tailprompt.plan import brought
+from tailprompt.errors import BadInput
+from tailprompt.files import sha256, write_json
+from tailprompt.plan import agreement, brought
+from tailprompt.plan.points import Point
 
 RUN = "glee/bert-mini/cmid/prompt/775/run.json"
 
@@ -30,3 +33,19 @@ def test_a_file_of_a_bundle_that_is_asked_for_is_refused_with_what_to_ask_for(mo
     with pytest.raises(SystemExit, match=rf"no job makes any; .* or for results/mini/runs/{RUN}, which is"):
         asyncio.run(asked.init())
     assert not asked.begun
+
+
+@pytest.mark.parametrize("harm", [b'{"settings": {"lr": 2}}', b"{"])
+def test_a_run_that_does_not_stand_as_its_record_is_damaged_is_no_run_to_train(tmp_path, harm):
+    point = Point.at(RUN.removesuffix("/run.json"))
+    folder = tmp_path / "from_bundles/runs" / point.path
+    write_json(folder / "run.json", {"settings": {"lr": 1}})
+    brings = dict.fromkeys(agreement.CARRIED, "") | {"run.json": sha256(folder / "run.json")}
+    write_json(folder / agreement.DIGESTS, brings)
+    brought.check_runs(tmp_path, [point, Point.at("glee/bert-mini/cmid/not-here/1")])
+    (folder / "run.json").write_bytes(harm)
+    with pytest.raises(BadInput, match=rf"run.json is not what its bundle brought .* delete {folder}, and"):
+        brought.check_runs(tmp_path, [point])
+    (folder / agreement.DIGESTS).unlink()
+    with pytest.raises(BadInput, match=rf"sha256.json is gone or damaged, .* delete {folder}, and"):
+        brought.check_runs(tmp_path, [point])

@@ -12,7 +12,7 @@ from scales import scale
 from tailprompt import __main__
 from tailprompt.data.table import load as load_rows
 from tailprompt.errors import BadInput
-from tailprompt.files import write_json
+from tailprompt.files import sha256, write_json
 from tailprompt.plan import agreement, asked, blocks, made, own_rows, starts
 from tailprompt.plan import settings as plan
 from tailprompt.plan.forecast import forecast, seconds_left, unmeasured, unseen
@@ -77,6 +77,14 @@ def test_a_damaged_record_of_a_run_from_a_bundle_is_said_with_the_way_out(tmp_pa
         forecast(scale("demo"), tmp_path)
 
 
+@pytest.mark.parametrize("seconds", [None, "x", []])
+def test_a_time_that_is_no_number_is_damage_of_its_run(tmp_path, seconds):
+    point = blocks.all_points(scale("demo"))[0]
+    finish(tmp_path, scale("demo"), point, seconds=seconds)
+    with pytest.raises(BadInput, match=rf"run.json is not what its run wrote .* retrain {point.path}$"):
+        forecast(scale("demo"), tmp_path)
+
+
 def test_finished_runs_are_counted_and_their_time_is_believed(tmp_path):
     demo = scale("demo")
     points = blocks.all_points(demo)
@@ -100,6 +108,9 @@ def test_runs_of_a_bundle_are_done(tmp_path):
     (results / "runs").rename(tmp_path / "runs")
     (results / "from_bundles").mkdir()
     (tmp_path / "runs").rename(results / "from_bundles/runs")
+    record = next(results.glob("from_bundles/**/run.json"))
+    brings = dict.fromkeys(agreement.CARRIED, "") | {"run.json": sha256(record)}
+    write_json(record.with_name(agreement.DIGESTS), brings)
     assert "0 of them done" in forecast(demo, tmp_path)
     weights = next(results.glob("from_bundles/**/weights.safetensors"))
     weights.rename(weights.with_name("weights.json"))

@@ -164,11 +164,61 @@ def test_a_corpus_that_was_renamed_is_what_it_was_by_its_content(tmp_path, place
     assert made.packed(renamed, "bert-mini", tmp_path) == noted
     digests.check_corpora(noted["corpus"], [tmp_path / "other.txt", tmp_path / "two.txt"])
     swapped = merge(config, {"corpora": {"text": "two.txt", "more": "one.txt"}})
-    assert [*made.packed(swapped, "bert-mini", tmp_path)["corpus"]] == ["two.txt", "one.txt"]
+    assert made.packed(swapped, "bert-mini", tmp_path) != noted
     (tmp_path / "other.txt").write_text("another")
     assert made.packed(renamed, "bert-mini", tmp_path) != noted
     with pytest.raises(BadInput, match="changed after this job was planned: .*other.txt"):
         digests.check_corpora(noted["corpus"], [tmp_path / "other.txt", tmp_path / "two.txt"])
+
+
+def two_corpora(folder):
+    """A scale whose recipe takes two corpora, which are in a folder."""
+    for name in ("one", "two"):
+        (folder / f"{name}.txt").write_text(name)
+    config = merge(scale("demo"), {"corpora": {"text": "one.txt", "more": "two.txt"}})
+    return merge(config, {"pretraining": {"bert-mini": {"corpus": ["text", "more"]}}})
+
+
+def test_corpora_in_another_order_are_packed_anew_and_again_when_that_is_taken_back(tmp_path):
+    config = two_corpora(tmp_path)
+    others = (
+        {"corpora": {"text": "two.txt", "more": "one.txt"}},
+        {"pretraining": {"bert-mini": {"corpus": ["more", "text"]}}},
+    )
+    usual = made.packed(config, "bert-mini", tmp_path)
+    for change in others:
+        swapped = merge(config, change)
+        asked = made.packed(swapped, "bert-mini", tmp_path)
+        assert asked["corpus"] != usual["corpus"] and asked["tokenizer"] != usual["tokenizer"]
+        digests.check_corpora(asked["corpus"], [tmp_path / "two.txt", tmp_path / "one.txt"])
+        for kind in ("packed", "vocabulary"):
+            write_json(tmp_path / f"results/demo/made/{kind}/bert-mini.json", {"corpus": asked["corpus"]})
+        assert made.packed(swapped, "bert-mini", tmp_path) == asked
+        assert made.packed(config, "bert-mini", tmp_path) == usual
+    gone = merge(swapped, {"corpora": {"text": None, "more": None}})
+    assert made.packed(gone, "bert-mini", tmp_path) == asked
+
+
+def test_corpora_of_which_one_took_the_name_of_another_are_those_that_were_asked(tmp_path):
+    config = two_corpora(tmp_path)
+    asked = made.packed(config, "bert-mini", tmp_path)["corpus"]
+    (tmp_path / "two.txt").rename(tmp_path / "three.txt")
+    (tmp_path / "one.txt").rename(tmp_path / "two.txt")
+    digests.check_corpora(asked, [tmp_path / "two.txt", tmp_path / "three.txt"])
+    with pytest.raises(BadInput, match=r"changed after .*: .*/two\.txt;"):
+        digests.check_corpora(asked, [tmp_path / "three.txt", tmp_path / "two.txt"])
+
+
+def test_a_corpus_that_was_renamed_is_that_of_a_bundle_though_another_was_packed_here(tmp_path):
+    config = two_corpora(tmp_path)
+    asked = made.packed(config, "bert-mini", tmp_path)
+    for kind in ("packed", "vocabulary"):
+        for place, text in (("from_bundles/made", "one.txt"), ("made", "two.txt")):
+            note = made.packed(merge(config, {"corpora": {"text": text}}), "bert-mini", tmp_path)["corpus"]
+            write_json(tmp_path / f"results/demo/{place}/{kind}/bert-mini.json", {"corpus": note})
+    (tmp_path / "one.txt").rename(tmp_path / "other.txt")
+    renamed = merge(config, {"corpora": {"text": "other.txt"}})
+    assert made.packed(renamed, "bert-mini", tmp_path) == asked
 
 
 def test_a_corpus_of_which_a_part_is_gone_is_as_it_was_if_the_other_part_is(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
-from tailprompt.files import write_json
+from tailprompt.files import read_json, write_json
 from tailprompt.plan import asked, blocks, left_open, made, standing
 from tailprompt.plan.layers import merge
 from tailprompt.plan.settings import settings
@@ -49,6 +49,17 @@ def test_the_key_of_a_recipe_that_is_another_than_that_of_a_bundle_is_named(tmp_
     config = merge(scale("mini"), EDITED)
     with pytest.raises(BadInput, match=f"^{said}"):
         left_open.check(config, run, standing.present(config), tmp_path)
+
+
+@pytest.mark.parametrize("weights", ["x", {"recipe": []}])
+def test_a_run_json_with_weights_in_another_form_tells_of_none(tmp_path, weights):
+    (tmp_path / "workflow").symlink_to(standing.Path("workflow").absolute())
+    (tmp_path / "config").symlink_to(standing.Path("config").absolute())
+    run = brought(tmp_path, on("backbone", RECIPE))
+    file = tmp_path / f"results/mini/from_bundles/runs/{run.path}/run.json"
+    write_json(file, read_json(file) | {"weights": weights})
+    (said,) = lines(tmp_path, EDITED, run)
+    assert "it is not here" in said
 
 
 def test_the_keys_of_the_note_of_a_checkpoint_that_was_made_here_are_named(tmp_path):

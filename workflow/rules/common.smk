@@ -38,7 +38,7 @@ from tailprompt.plan import (
     untrained,
     writable,
 )
-from tailprompt.plan.brought import refuse_targets
+from tailprompt.plan.brought import check_runs, refuse_targets
 from tailprompt.plan.config import load, read_given, typed
 from tailprompt.plan.dependencies import sources
 from tailprompt.plan.jobs import data, recipes, runs, shown

@@ -31,6 +31,7 @@ def scored():
 
 SHOWN = unmade.shown_here(config, WHOLE, is_here)
 if not TRAINS and workflow.is_main_process:
+    refused_as(SystemExit)(check_runs)(RESULTS, [point for point in POINTS if not is_here(point)])
     print(present.said(WHOLE, SHOWN, RESULTS, scored=len(scored()), runs=len(POINTS)), file=sys.stderr)
 if workflow.is_main_process and (left := leftover.leftover(config)):
     print(leftover.in_a_line(left), file=sys.stderr)
@@ -192,6 +193,7 @@ def run_inputs(wildcards):
     files = runs.to_train(config, point) | {"asked": file}
     settled = folder == made_here(point) and not is_forced(point)
     if not settled and workflow.is_main_process:
+        refused_as(SystemExit)(check_runs)(RESULTS, [] if is_forced(point) else [point])
         refused_as(SystemExit)(left_open.check)(config, point, HERE)
     return unless(settled, files | {"start": kept(files["start"])})
 

@@ -189,8 +189,10 @@ def brought_digests(folder: Path) -> dict[str, str]:
 
 def own_digests(folder: Path, record: dict) -> dict[str, str]:
     """The digests of the files of a run that was made here, by its run.json, or by what is kept of it."""
-    kept = tolerant(folder / FINISHED / DIGESTS) or {}
-    return {name: kept[name] for name in OUTPUTS[1:] if name in kept} | record.get("files", {})
+    kept, told = tolerant(folder / FINISHED / DIGESTS) or {}, record.get("files", {})
+    if not isinstance(told, dict):
+        raise BadInput(damaged(folder / "run.json", folder))
+    return {name: kept[name] for name in OUTPUTS[1:] if name in kept} | told
 
 
 def check_weights(folder: Path, digest_of: Callable[[Path], str] = as_read) -> None:

@@ -1,4 +1,4 @@
-"""Whether what the plan reads of bundles is whole: reports of data sets, and digests of corpora.
+"""Whether what the plan reads of bundles is whole: reports of data sets, digests of corpora, records of runs.
 
 Else runs would be trained, or left out, for another reason than the damage.
 """
@@ -10,8 +10,10 @@ from functools import wraps
 from pathlib import Path
 
 from tailprompt.errors import BadInput, refused_as
-from tailprompt.plan.agreement import tolerant
-from tailprompt.plan.places import BUNDLED, in_bundle, report_file
+from tailprompt.files import as_read
+from tailprompt.plan.agreement import brought_digests, damaged, tolerant
+from tailprompt.plan.places import BUNDLED, in_bundle, in_bundles, report_file
+from tailprompt.plan.points import Point
 from tailprompt.seals import as_written
 
 
@@ -22,6 +24,18 @@ def check(results: Path, datasets: Iterable[str]) -> None:
     notes = sorted((results / BUNDLED / "made").glob("*/*.json"))
     if wrong := wrong + [note for note in notes if corpus_in(note) is None]:
         raise BadInput(f"{wrong[0]} is not what its bundle brought; delete it, and unbundle again")
+
+
+def check_runs(results: Path, points: Iterable[Point]) -> None:
+    """Raise BadInput, with what to do, if the run.json of one of these runs is not what its bundle brought.
+
+    points: runs that do not stand, which would be trained, or left out, by what their damaged records say.
+    """
+    for point in points:
+        folder = in_bundles(results / "runs" / point.path)
+        record = folder / "run.json"
+        if record.is_file() and as_read(record) != brought_digests(folder)[record.name]:
+            raise BadInput(damaged(record, folder))
 
 
 def refuse_targets(dag: type, results: Path) -> None:

@@ -22,6 +22,7 @@ from tailprompt.seals import as_written
 
 KEPT = Path("results/digests.json")
 LARGE = 10**6  # bytes; a smaller file is read faster than it is looked up
+ORDER = "in this order"  # beside the digests of corpora, where it is not the usual one
 QUIET = 2 * 10**9  # nanoseconds: a file that changed just now may change again and keep its times
 
 
@@ -149,13 +150,16 @@ def check_files(asked: Collection[str] | None, files: Iterable[Path]) -> None:
 def check_corpora(asked: dict[str, str] | None, files: Iterable[Path]) -> None:
     """Raise BadInput if a corpus that a job has read has another digest than the one asked under its name.
 
-    One that was renamed has a digest asked under any. Texts that are made of articles have none.
+    Those that were renamed have the digests asked, in their order. Texts that are made of articles have none.
     """
-    told = asked or {}
-    made = {f"{key}.txt.gz" for key in told}  # of articles
-    own = {name: file for name, file in told_apart(files).items() if told and file.name not in made}
-    digests = {name: [told[name]] if name in told else told.values() for name in own}
-    refuse([file for name, file in own.items() if digest_of(file) not in digests[name]])
+    told, read = {name: told for name, told in (asked or {}).items() if name != ORDER}, told_apart(files)
+    made = {key: f"{key}.txt.gz" for key in told}  # of articles
+    own = {name: file for name, file in read.items() if told and file.name not in made.values()}
+    articles = {file.name for file in read.values()} & {*made.values()}
+    found = {name: digest_of(file) for name, file in own.items()}
+    if [*found.values()] != [told[name] for name in told if made[name] not in articles]:
+        digests = {name: [told[name]] if name in told else told.values() for name in own}
+        refuse([file for name, file in own.items() if found[name] not in digests[name]])
 
 
 def told_apart(files: Iterable[Path]) -> dict[str, Path]:

@@ -12,6 +12,8 @@ from tailprompt.data.places import image_root, places
 from tailprompt.errors import BadInput, counted
 from tailprompt.files import read_json
 from tailprompt.plan import blocks, left_open, present, standing
+from tailprompt.plan.agreement import damaged
+from tailprompt.plan.brought import check_runs
 from tailprompt.plan.hours import RULE, by_rule, on_cpu
 from tailprompt.plan.own_rows import looked_at, ones_own
 from tailprompt.plan.places import brought, report_file
@@ -28,6 +30,7 @@ def forecast(config: dict, root: Path = Path(".")) -> str:
     points = present.needed(config, here, root)
     done = finished_of(config, points, root)
     rest, cpu = [point for point in points if point not in done], on_cpu(config)
+    check_runs(root / "results" / config["scale"], rest)
     trains = config.get("train", True)
     left = seconds_left(config, rest, done, root, cpu=cpu) if trains else dict.fromkeys(rest, 0.0)
     elsewhere = (
@@ -77,6 +80,8 @@ def finished(config: dict, point: Point, here: standing.Present, root: Path) -> 
     except BadInput as error:
         again = f"; delete {folder}, and unbundle it again" if brought(folder) else ""
         raise BadInput(f"{error}{again}") from None
+    if not isinstance(run["seconds"], int | float):
+        raise BadInput(damaged(folder / "run.json", folder))
     return run["seconds"] if present.run_is_here(config, point, here, root) else None
 
 

@@ -136,7 +136,8 @@ def why_made(config: dict, name: str, recipe: str, runs: list[Point], root: Path
         keys = [key.removeprefix("recipe.") for key in differing(noted, wanted)]
         return differs(recipe, keys) if keys else "its checkpoint is gone or damaged"
     records = [record for point in runs for record in records_of(config, point, root)]
-    told = {(record.get("weights") or {}).get("recipe") for record in records} - {None}
+    weights = [each for record in records if isinstance(each := record.get("weights"), dict)]
+    told = {each["recipe"] for each in weights if isinstance(each.get("recipe"), str)}
     if not told - {digest(wanted)}:
         return "no bundle brings weights" if told else "it is not here"
     shipped = (read(root / found("config/pretraining.yaml", root)) or {}).get("pretraining", {}).get(recipe)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tailprompt.plan.agreement import digest, read_words, tolerant
 from tailprompt.plan.brought import corpus_in
-from tailprompt.plan.digests import digest_of, digest_of_images, digests, digests_in, told_apart
+from tailprompt.plan.digests import ORDER, digest_of, digest_of_images, digests, digests_in, told_apart
 from tailprompt.plan.jobs import data, recipes
 from tailprompt.plan.places import BUNDLED
 from tailprompt.plan.points import parse
@@ -86,7 +86,19 @@ def corpora(config: dict, kind: str, recipe: str, root: Path) -> dict[str, str] 
     made = {key: digest(collected(config, key)) for key in keys if recipes.collected(config, key)}
     own = [recipes.corpus_named(config, key) for key in keys if key not in made]
     found = corpus_of(config, kind, recipe, own, root) if own else {}
-    return {**found, **made} if found is not None else None
+    return in_order(found, made, keys, own) if found is not None else None
+
+
+def in_order(found: dict[str, str], made: dict[str, str], keys: list[str], own: list[str]) -> dict[str, str]:
+    """Digests of corpora, with their order unless it is the usual one: articles first, then files by name.
+
+    found: of the user's files, in the order of `own`. made: of articles. keys: of all.
+    """
+    names = [name for name in found if name not in {*made, ORDER}]
+    named, paths = dict(zip(dict.fromkeys(own), names, strict=False)), iter(own)
+    order = [key if key in made else named.get(next(paths), "") for key in keys]
+    usual = "" in order or len({*own}) < len(names) or order == [*sorted(made), *sorted(names)]
+    return {**{name: found[name] for name in names}, **made, **({} if usual else {ORDER: ", ".join(order)})}
 
 
 def vocabulary(config: dict, recipe: str, root: Path = HERE) -> dict:
@@ -147,13 +159,13 @@ def corpus_of(config: dict, kind: str, name: str, corpus: str | list, root: Path
     files = [file for path in there for file in tables_in(path, root)]
     found = {name: digest_of(root / file, root) for name, file in told_apart(files).items()}
     results = root / "results" / config["scale"]
-    notes = (corpus_in(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED))
-    noted = next((corpus for corpus in notes if corpus is not None), None)
+    told = [corpus_in(place / f"made/{kind}/{name}.json") for place in (results, results / BUNDLED)]
+    notes, others = [corpus for corpus in told if corpus is not None], {*config.get("articles", {}), ORDER}
     if paths and len(there) == len(paths):
-        own = {name: told for name, told in (noted or {}).items() if name not in config.get("articles", {})}
+        own = [{name: told for name, told in each.items() if name not in others} for each in notes]
         texts = not any((root / path).is_dir() for path in paths)
-        return own if texts and [*own.values()] == [*found.values()] else found
-    return noted if noted is not None and {*found.values()} <= {*noted.values()} else None
+        return next((each for each in own if texts and [*each.values()] == [*found.values()]), found)
+    return next((each for each in notes if {*found.values()} <= {*each.values()}), None)
 
 
 def tables_in(path: Path, root: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from tailprompt.plan.made import IMAGES, SAID
 from tailprompt.plan.places import WHERE
 
 MADE = "made"  # the digests of files in a note; a note of before has none, and is believed
+TOLD = ("row", "first", "parts", "words")
 BESIDE = ("named", "code", MADE)  # in a note beside what decides on rows: see `standing.to_prepare`
 
 
@@ -27,6 +28,20 @@ def of_rows(asked: dict) -> dict:
     first = of_first(asked["first"])
     asked = {key: value for key, value in without_times(asked).items() if key not in BESIDE}
     return {**asked, "row": row, "options": options, "words": classes, "first": first, "parts": parts}
+
+
+def tells_of_rows(told: dict) -> bool:
+    """Whether a note has the form of what preparing is asked, as a damaged one may not."""
+    row, first, parts, words = (told.get(key) for key in TOLD)
+    return (
+        told.keys() >= {*TOLD}
+        and isinstance(row, dict)
+        and isinstance(row.get("files") or {}, dict)
+        and (not first or isinstance(first, dict) and isinstance(first.get("row"), dict))
+        and (not words or isinstance(words, list) and all(isinstance(line, list) and line for line in words))
+        and isinstance(parts, dict)
+        and all(isinstance(part, dict) and tells_of_rows(part) for part in parts.values())
+    )
 
 
 def elsewhere(entry: dict) -> dict:
@@ -52,7 +67,7 @@ def remember(note: Path, report: Path) -> None:
     note: of what it was asked. report: the copy of the report that it wrote.
     """
     about, file = tolerant(note) or {}, kept_beside(note)
-    told = about.get(MADE) if about.keys() >= {"row", "words", "first", "parts"} else None
+    told = about.get(MADE) if tells_of_rows(about) else None
     if isinstance(told, dict) and report.is_file() and told.get(report.name) == sha256(report):
         write_json(file, {**(tolerant(file) or {}), digest(of_rows(about)): digests_of(read_json(report))})
 

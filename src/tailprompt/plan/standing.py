@@ -24,7 +24,7 @@ from tailprompt.plan.note import outputs_in
 from tailprompt.plan.places import in_bundle, report_file
 from tailprompt.plan.places import present as place_of
 from tailprompt.plan.points import Point, parse
-from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, without_images
+from tailprompt.plan.rows_asked import MADE, of_rows, rows_before, tells_of_rows, without_images
 from tailprompt.plan.rows_read import rows_read
 from tailprompt.plan.settings import settings
 from tailprompt.plan.starts import starts_of
@@ -189,6 +189,8 @@ def rows_to_be(config: dict, dataset: str, root: Path = Path(".")) -> dict[str, 
     kept = root / note(config, "data", dataset)
     told = told_of_rows(kept)
     if not told or not (asked := wanted(config, "data", dataset, root)).keys() <= told.keys():
+        return {}
+    if not tells_of_rows(told):
         return {}
     rows, noted = of_rows(asked), of_rows(told)
     before = None if rows == noted else rows_before(kept, rows)

@@ -20,6 +20,7 @@ from tailprompt.plan import (
     agreement,
     asked,
     blocks,
+    brought,
     faults,
     left_open,
     leftover,
@@ -94,9 +95,11 @@ def status(
     lines += ["failed, of other jobs:", *grouped(others)] if others else []
     waiting = [(job, about) for about, job in jobs.items() if of_another_rule(about, config["scale"])]
     lines += ["queued, of other jobs:", *grouped(waiting)] if waiting else []
+    results = root / "results" / config["scale"]
     to_train = [point for point, state in states.items() if state.name not in ENDED] if trains else []
     try:
         check_files(config, root)
+        brought.check_runs(results, [point for point, state in states.items() if state.name not in ENDED])
         lines += left_open.lines(config, to_train, here, root)
     except BadInput as error:
         lines += [f"{left_open.STARTS_NOT}: {error}"]
