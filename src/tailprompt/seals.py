@@ -38,7 +38,7 @@ def as_written(file: Path, digest: Callable[[Path], str] = sha256) -> bool:
     """
     digests = sealed(file)
     if file.name not in digests:
-        return file.absolute().parents[1].name != BUNDLED
+        return BUNDLED not in {folder.name for folder in file.absolute().parents[1:3]}
     return file.is_file() and digests[file.name] == digest(file)
 
 

@@ -61,7 +61,7 @@ def unbundle(file: Path, root: Path | None = None) -> str:
         notes = [note for note in notes if not note_is_here(file, note, root)]
         news = [report for report in reports if not is_here(file, report, root)]
         runs = [folder for folder in folders if not run_is_here(file, folder, root)]
-        move(source, root / BUNDLED, notes)
+        move(source, root / BUNDLED, (part for note in notes for part in (seal_of(note), note)))
         for report in news:
             table = report.with_suffix(".parquet")
             move(source, root / BUNDLED, (seal_of(report), table, report))
@@ -147,6 +147,7 @@ def checked(file: Path, source: Path) -> tuple[list[Path], list[Path], list[Path
     try:
         for note in notes:
             corpus_note(note)
+            seal(note)
         for report in reports:
             with reading(report):
                 seal(report, report.with_suffix(".parquet"))
@@ -183,12 +184,13 @@ def is_here(file: Path, report: Path, root: Path) -> bool:
 def note_is_here(file: Path, note: Path, root: Path) -> bool:
     """Whether a bundle brought the note of a corpus before; raises BadInput if that one is another."""
     brought = root / BUNDLED / Path(*note.parts[-3:])
-    if brought.is_file() and corpus_note(brought) != corpus_note(note):
+    told = brought.is_file() and as_written(brought)
+    if told and corpus_note(brought) != corpus_note(note):
         raise BadInput(
             f"{brought} is of another corpus than {note.stem} in {file}; remove the one that should go, with "
             "what was pre-trained on it"
         )
-    return brought.is_file()
+    return told
 
 
 def run_is_here(file: Path, folder: Path, root: Path) -> bool:

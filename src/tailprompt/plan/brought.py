@@ -21,8 +21,9 @@ def check(results: Path, datasets: Iterable[str]) -> None:
     """Raise BadInput, with what to do, if such a file in the results of a scale is damaged."""
     reports = (report_file(results, name) for name in datasets)
     wrong = [file for file in reports if in_bundle(file) and not as_written(file)]
-    notes = sorted((results / BUNDLED / "made").glob("*/*.json"))
-    if wrong := wrong + [note for note in notes if corpus_in(note) is None]:
+    told = (results / BUNDLED / "made").glob("*/.*.sha256"), (results / BUNDLED / "made").glob("*/*.json")
+    notes = sorted({file.with_name(f"{file.stem.lstrip('.')}.json") for files in told for file in files})
+    if wrong := wrong + [note for note in notes if not as_written(note) or corpus_in(note) is None]:
         raise BadInput(f"{wrong[0]} is not what its bundle brought; delete it, and unbundle again")
 
 
