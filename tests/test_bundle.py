@@ -334,8 +334,8 @@ BROUGHT = "is not what its bundle brought .*delete .* unbundle it again$"
 TOUCHED = [(f"{RUN}/{name}", blank, BROUGHT) for name in agreement.CARRIED]
 TOUCHED += [(f"{RUN}/predictions.parquet", right, BROUGHT)]
 TOUCHED += [(f"{RUN}/{agreement.DIGESTS}", harm, GONE) for harm in (Path.unlink, blank_out, other_names)]
-TOUCHED += [("data/.made.sha256", Path.unlink, "delete it and unbundle again")]
-TOUCHED += [(f"data/made.{end}", blank, "delete it and unbundle again") for end in ("json", "parquet")]
+TOUCHED += [("data/.made.sha256", Path.unlink, "delete it, and unbundle again")]
+TOUCHED += [(f"data/made.{end}", blank, "delete it, and unbundle again") for end in ("json", "parquet")]
 
 
 @pytest.mark.parametrize("name, edit, says", TOUCHED, ids=[f"{n}-{edit.__name__}" for n, edit, _ in TOUCHED])

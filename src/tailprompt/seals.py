@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, reading, sha256, whole
-from tailprompt.plan.places import BUNDLED
+from tailprompt.plan.places import BUNDLED, in_bundle
 
 
 def seal(
@@ -47,8 +47,9 @@ def check_sealed(*files: Path, digest: Callable[[Path], str] = sha256) -> None:
     for file in files:
         if not as_written(file, digest):
             raise BadInput(
-                f"{file} is not what its job wrote (SHA-256); run snakemake again, which makes it anew, or "
-                "delete it and unbundle again, if a bundle brought it"
+                f"{file} is not what its bundle brought (SHA-256); delete it, and unbundle again"
+                if in_bundle(file)
+                else f"{file} is not what its job wrote (SHA-256); run snakemake again, which makes it anew"
             )
 
 

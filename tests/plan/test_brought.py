@@ -23,13 +23,14 @@ class Dag:
         self.begun = True
 
 
-def test_a_file_of_a_bundle_that_is_asked_for_is_refused_with_what_to_ask_for(monkeypatch):
+@pytest.mark.parametrize("place", ["", "./", f"{Path.cwd()}/"], ids=["plain", "dot", "absolute"])
+def test_a_file_of_a_bundle_that_is_asked_for_is_refused_with_what_to_ask_for(monkeypatch, place):
     monkeypatch.setattr(Dag, "init", Dag.init)  # which is put back
     brought.refuse_targets(Dag, Path("results/mini"))
     others = Dag(f"results/mini/runs/{RUN}", f"results/other/from_bundles/runs/{RUN}")
     asyncio.run(others.init())
     assert others.begun
-    asked = Dag(f"results/mini/from_bundles/runs/{RUN}")
+    asked = Dag(place + f"results/mini/from_bundles/runs/{RUN}")
     with pytest.raises(SystemExit, match=rf"no job makes any; .* or for results/mini/runs/{RUN}, which is"):
         asyncio.run(asked.init())
     assert not asked.begun

@@ -54,9 +54,10 @@ def refuse_targets(dag: type, results: Path) -> None:
 
 def check_targets(files: Iterable[Path], results: Path) -> None:
     """Raise BadInput, with what to ask for instead, if a file that is asked for is one of a bundle."""
+    folder = (results / BUNDLED).absolute()
     for file in files:
-        if file.is_relative_to(results / BUNDLED):
-            there = results / file.relative_to(results / BUNDLED)
+        if file.absolute().is_relative_to(folder):
+            there = results / file.absolute().relative_to(folder)
             raise BadInput(
                 f"{file} is where bundles bring files, and no job makes any; ask for tables or figures, "
                 f"which read them, or for {there}, which is made here"
