@@ -11,7 +11,7 @@ import yaml
 
 from docs.fill import Makers, table
 from tailprompt.plan.points import parse
-from tailprompt.report.sheet import chance, number
+from tailprompt.report.sheet import chance, greek, number
 from tailprompt.report.tables.claims_sheet import ALL, places, span
 from tailprompt.report.typeset import md_text
 
@@ -31,6 +31,7 @@ FRONT = {  # what the README compares: paper -> a table, its methods in order, a
     "lpt": ("table4", ("vpt", "lpt"), "accuracy/all"),
     "ptuning2": ("table3", ("finetune", "pt2", "pt-input"), "f1/all"),
 }
+ASIDE = re.compile(r" \(([^()]{50,})\)$")
 BRIEF = {"lpt": "cifar100-resplit@imbalance=100"}  # of them what is one line, and of which data
 
 
@@ -226,7 +227,8 @@ def scored(rows: pd.DataFrame, method: str, best: pd.Series) -> list[str]:
 
 def contents(results: Path, *papers: str) -> str:
     """Links to the tables of papers in one line."""
-    headings = [heading(file) for paper in papers for file in shown(results, paper)]
+    there = [paper for paper in papers if paper not in SEARCHED or ran(results, paper)]
+    headings = [heading(file) for paper in there for file in shown(results, paper)]
     return " · ".join(f"[{says}](#{anchor(says)})" for says in headings)
 
 
@@ -239,7 +241,8 @@ def tables(results: Path, paper: str) -> str:
     """All tables of a paper but its claims, of which only the notes: the verdicts stand above."""
     claims = results / "tables" / paper / "claims.md"
     notes = [rest_of(claims)] if claims.is_file() else []
-    return "\n\n".join([*notes, *(f"### {heading(file)}\n\n{body(file)}" for file in shown(results, paper))])
+    parts = (f"### {heading(file)}\n\n{aside(file)}{body(file)}" for file in shown(results, paper))
+    return "\n\n".join([*notes, *parts])
 
 
 def shown(results: Path, paper: str) -> list[Path]:
@@ -255,9 +258,19 @@ def in_order(file: Path) -> list:
 
 def heading(file: Path) -> str:
     """What a table shows, after the number that it has in the paper."""
-    caption = file.read_text("utf-8").splitlines()[0].strip("*").rstrip(".")
-    printed = re.match(r"table(\d+)", file.stem)
+    caption, printed = ASIDE.sub("", captioned(file)), re.match(r"table(\d+)", file.stem)
     return f"Table {printed[1]}: {caption}" if printed else caption
+
+
+def captioned(file: Path) -> str:
+    """The caption of a table."""
+    return file.read_text("utf-8").splitlines()[0].strip("*").rstrip(".")
+
+
+def aside(file: Path) -> str:
+    """What a caption says in brackets at its end, as a paragraph, where it is too long for a heading."""
+    said = ASIDE.search(captioned(file))
+    return f"{said[1][0].upper()}{said[1][1:]}.\n\n" if said else ""
 
 
 def body(file: Path) -> str:
@@ -315,7 +328,9 @@ def choice(points: pd.DataFrame) -> str:
     sets, methods = list(dict.fromkeys(best.dataset)), list(dict.fromkeys(points.method))
     known = yaml.safe_load(Path("config/methods.yaml").read_text("utf-8"))["methods"]
     found = {(row.dataset, row.method): settled(row.run, row.dev) for row in best.itertuples()}
-    lines = [[known[method]["title"], *(found.get((one, method), "") for one in sets)] for method in methods]
+    lines = [
+        [greek(known[method]["title"]), *(found.get((one, method), "") for one in sets)] for method in methods
+    ]
     return table(("method", *(f"{title(one)}: chosen (dev)" for one in sets)), lines, "l" * (1 + len(sets)))
 
 

@@ -74,7 +74,7 @@ body { font: 14px/1.5 system-ui, sans-serif; margin: 1em; background: #fff; colo
 img { width: 100%; min-width: 40em; max-width: {{ inches }}in; height: auto; cursor: zoom-in; }
 img.large { max-width: none; width: 200%; min-width: 80em; cursor: zoom-out; }
 @media (max-width: 40em) {
-.wide::before { content: "\\2194 scroll"; display: inline-block; position: sticky; left: 0; color: #666; }
+.wide::before { content: "\\2194  scroll"; display: inline-block; position: sticky; left: 0; color: #666; }
 }
 </style>
 <p>{{ caption }}. Click on the figure to enlarge it.</p>

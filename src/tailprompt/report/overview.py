@@ -156,7 +156,7 @@ PAGE = """
 @media (max-width: 40em) {
 .overview td:first-child { min-width: 10em; }
 .overview .figure { overflow-x: auto; }
-.overview .figure::before { content: "\\2194 scroll"; display: inline-block; position: sticky; left: 0; color: #666; }
+.overview .figure::before { content: "\\2194  scroll"; display: inline-block; position: sticky; left: 0; color: #666; }
 .overview img { min-width: 40em; }
 .flex-row:has(.overview) { flex-direction: column; }
 .flex-row:has(.overview) > nav { width: 100%; height: auto; max-height: 30vh; flex: none; }
@@ -168,7 +168,7 @@ PAGE = """
 <p>
 {% if total.runs %}
 {{ "{:,}".format(total.runs) }} of {{ "{:,}".format(total.planned) }} planned runs are here, of {{ total.methods }}
-method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all.
+method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, one after the other.
 {% else %}
 None of {{ "{:,}".format(total.planned) }} planned runs is here.
 {% endif %}

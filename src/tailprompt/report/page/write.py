@@ -43,7 +43,7 @@ thead th, thead th.r { border-bottom: 2px solid #222; vertical-align: bottom; wh
 tr:has(td:first-child b) td { background: #0072B211; }
 pre { background: #f3f3f3; padding: .7em; overflow-x: auto; font-size: 13px; }
 small, .note { color: #666; font-size: 12px; }
-@media (max-width: 40em) { body { margin: 1em auto; } td:first-child, td.l { min-width: 9em; } .wide:has(svg)::before { content: "\\2194 scroll"; display: inline-block; position: sticky; left: 0; color: #666; } }
+@media (max-width: 40em) { body { margin: 1em auto; } td:first-child, td.l { min-width: 9em; } .wide:has(svg)::before { content: "\\2194  scroll"; display: inline-block; position: sticky; left: 0; color: #666; } }
 </style>
 <h1>{{ title }}</h1>
 <p class="answer">{{ answer }}</p>
