@@ -19,7 +19,7 @@ help: ## these lines
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: .venv/.ready ## the demo scale from data to report, on two cores without network
-	$(SNAKEMAKE) config/demo.yaml $(OPTIONS)
+	$(SNAKEMAKE) config/demo.yaml --quiet=rules $(OPTIONS)
 	@$(SNAKEMAKE) config/demo.yaml $(OPTIONS) --report results/demo/report.html --quiet
 	@echo; cat results/demo/tables/glee/table3.md; echo; cat results/demo/tables/lpt/table8.md; echo; cat results/demo/tables/ppt/table4.md; echo; cat results/demo/tables/across/table1.md
 	@echo; echo "Report:  results/demo/report.html"; echo "Tables:  results/demo/tables/   Figures: results/demo/figures/"
