@@ -168,7 +168,7 @@ PAGE = """
 <p>
 {% if total.runs %}
 {{ "{:,}".format(total.runs) }} of {{ "{:,}".format(total.planned) }} planned runs are here, of {{ total.methods }}
-method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, one after the other.
+method{{ "s" if total.methods != 1 }} on {{ total.datasets }} data set{{ "s" if total.datasets != 1 }} with {{ total.backbones | listed }}. They took {{ total.seconds | time }} in all, added up over runs.
 {% else %}
 None of {{ "{:,}".format(total.planned) }} planned runs is here.
 {% endif %}
@@ -210,7 +210,7 @@ no refutation.{% if unjudged %} This scale judges no claims of: {{ unjudged | jo
 <h2>{{ one.title }}</h2>
 {% if one.picture %}
 <div class="figure"><img src="{{ one.picture }}" alt="{{ one.caption }}" onclick="{{ enlarge }}"></div>
-<p class="note">{{ one.caption }}. Click on the figure to enlarge it.</p>
+<p class="note">{{ one.caption }}. Intervals are without Holm's correction, verdicts with it. Click on the figure to enlarge it.</p>
 {% endif %}
 {% for verdict, sentences in one.decided.items() %}
 <p><b>{{ verdict | capitalize }}:</b></p>
