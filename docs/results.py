@@ -239,8 +239,8 @@ def anchor(says: str) -> str:
 
 def tables(results: Path, paper: str) -> str:
     """All tables of a paper but its claims, of which only the notes: the verdicts stand above."""
-    claims = results / "tables" / paper / "claims.md"
-    notes = [rest_of(claims)] if claims.is_file() else []
+    judging = results / "tables" / paper / "claims.md"
+    notes = [rest_of(judging)] if judging.is_file() else []
     parts = (f"### {heading(file)}\n\n{aside(file)}{body(file)}" for file in shown(results, paper))
     return "\n\n".join([*notes, *parts])
 

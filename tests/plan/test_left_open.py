@@ -1,11 +1,13 @@
 """What must be made of a corpus that a scale leaves open is said, with what in its recipe is another now."""
 
+from pathlib import Path
+
 import pytest
 from scales import scale
 
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, write_json
-from tailprompt.plan import asked, blocks, left_open, made, standing
+from tailprompt.plan import asked, blocks, bundled, left_open, made, standing
 from tailprompt.plan.layers import merge
 from tailprompt.plan.settings import settings
 
@@ -13,6 +15,13 @@ RECIPE = "t5-mini-lm"
 EDITED = {"pretraining": {RECIPE: {"steps": 900}}}
 NAMED = {"corpora": {"text": "workflow/resources/data/debian_descriptions.txt.xz"}}
 OPEN = "this takes corpora.text, which this scale leaves open; name it, as in --config 'corpora={text: FILE}'"
+
+
+@pytest.fixture(autouse=True)
+def what_ships(tmp_path):
+    """What the project brings beside the results."""
+    for name in ("config", "workflow"):
+        (tmp_path / name).symlink_to(Path(name).absolute())
 
 
 def on(key, name):
@@ -35,9 +44,7 @@ def lines(root, change, *points):
     return left_open.lines(config, points, standing.present(config), root)
 
 
-def test_the_key_of_a_recipe_that_is_another_than_that_of_a_bundle_is_named(tmp_path, monkeypatch):
-    (tmp_path / "workflow").symlink_to(standing.Path("workflow").absolute())
-    (tmp_path / "config").symlink_to(standing.Path("config").absolute())
+def test_the_key_of_a_recipe_that_is_another_than_that_of_a_bundle_is_named(tmp_path):
     run = brought(tmp_path, on("backbone", RECIPE))
     said = (
         f"backbone {RECIPE} must be made for {run.path}: pretraining.{RECIPE} differs in steps from what is"
@@ -53,8 +60,6 @@ def test_the_key_of_a_recipe_that_is_another_than_that_of_a_bundle_is_named(tmp_
 
 @pytest.mark.parametrize("weights", ["x", {"recipe": []}])
 def test_a_run_json_with_weights_in_another_form_tells_of_none(tmp_path, weights):
-    (tmp_path / "workflow").symlink_to(standing.Path("workflow").absolute())
-    (tmp_path / "config").symlink_to(standing.Path("config").absolute())
     run = brought(tmp_path, on("backbone", RECIPE))
     file = tmp_path / f"results/mini/from_bundles/runs/{run.path}/run.json"
     write_json(file, read_json(file) | {"weights": weights})
@@ -63,7 +68,6 @@ def test_a_run_json_with_weights_in_another_form_tells_of_none(tmp_path, weights
 
 
 def test_the_keys_of_the_note_of_a_checkpoint_that_was_made_here_are_named(tmp_path):
-    (tmp_path / "workflow").symlink_to(standing.Path("workflow").absolute())
     note = tmp_path / f"results/mini/made/checkpoint/{RECIPE}.json"
     write_json(note, standing.wanted(scale("mini"), "checkpoint", RECIPE))
     (said,) = lines(tmp_path, {"pretraining": {RECIPE: {"lr": 0.5, "seed": 2}}}, on("backbone", RECIPE))
@@ -71,10 +75,8 @@ def test_the_keys_of_the_note_of_a_checkpoint_that_was_made_here_are_named(tmp_p
 
 
 def test_texts_of_a_start_that_is_trained_anew_are_said_with_what_differs(tmp_path):
-    (tmp_path / "workflow").symlink_to(standing.Path("workflow").absolute())
-    (tmp_path / "config").symlink_to(standing.Path("config").absolute())
     start = brought(tmp_path, on("dataset", "prompts-single"))
-    report = {"row": made.read_back(left_open.bundled.now(scale("mini"), start.dataset))}
+    report = {"row": made.read_back(bundled.now(scale("mini"), start.dataset))}
     write_json(tmp_path / f"results/mini/from_bundles/data/{start.dataset}.json", report)
     (said,) = lines(tmp_path, {"protocols": {"ppt": {"datasets": {start.dataset: {"lr": 0.5}}}}}, start)
     assert f"{start.path} differs in settings.lr, and no bundle brings texts; {OPEN}" in said
