@@ -141,7 +141,8 @@ def mps(tmp_path, monkeypatch):
     """A pretended MPS, whose log says what it was asked."""
     program, log = tmp_path / "bin" / gpus.MPS, tmp_path / "log"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\n[ -n "$1" ] && echo start "${gpus.PIPE}" >> {log} || cat >> {log}\n')
+    started = f'echo start "${gpus.PIPE}" "${{CUDA_VISIBLE_DEVICES-all}}"'
+    program.write_text(f'#!/bin/sh\n[ -n "$1" ] && {started} >> {log} || cat >> {log}\n')
     program.chmod(0o700)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv(gpus.PIPE, "")  # so that what is set goes with the test
@@ -151,11 +152,13 @@ def mps(tmp_path, monkeypatch):
 
 
 def test_processes_that_share_a_gpu_find_an_mps_that_ends_with_the_workflow(mps, monkeypatch):
+    """It serves all GPUs: one that saw the second alone would call it the first."""
     monkeypatch.setattr(gpus, "CONTEXT", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     gpus.share()
     gpus.share()  # it is there
     gpus.unshare()
-    assert mps.read_text() == f"start {gpus.folder('mps')}\nquit\n"
+    assert mps.read_text() == f"start {gpus.folder('mps')} all\nquit\n"
 
 
 def test_where_mps_does_not_work_it_is_ended_and_told(mps, monkeypatch, capsys):

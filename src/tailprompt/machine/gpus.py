@@ -62,7 +62,8 @@ def share() -> None:
         return
     place = {variable: str(folder("mps")) for variable in (PIPE, "CUDA_MPS_LOG_DIRECTORY")}
     os.environ.update(place)
-    subprocess.run([MPS, "-d"], capture_output=True)  # fails where it runs already, which is as well
+    every = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
+    subprocess.run([MPS, "-d"], env=every, capture_output=True)  # fails where one runs, which is as well
     if subprocess.run([sys.executable, "-c", CONTEXT], capture_output=True).returncode:
         unshare()
         for variable in place:
