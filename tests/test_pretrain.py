@@ -22,6 +22,7 @@ from tailprompt.model.folder import weights_in
 from tailprompt.plan import digests
 from tailprompt.plan.schemas import read
 from tailprompt.pretraining import objectives as tasks
+from tailprompt.pretraining import optimizers
 from tailprompt.training import loop, stopping
 from tailprompt.training.graphs import Graphs
 
@@ -169,11 +170,45 @@ def test_micro_batches_add_up_to_the_gradient_of_the_batch(made):
 
 def test_pre_training_decays_matrices_and_spares_vectors():
     tensors = [torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)]
-    optimizer = pretrain.adamw(tensors, lr=0.1, weight_decay=0.5)
+    optimizer = optimizers.adamw(tensors, lr=0.1, weight_decay=0.5)
     for value in tensors:
         value.grad = torch.zeros_like(value)
     optimizer.step()
     assert torch.allclose(tensors[0], torch.tensor(0.95)) and torch.equal(tensors[1], torch.ones(2))
+
+
+def test_relative_steps_are_those_of_adamw_times_the_size_of_a_tensor():
+    sizes = (2.0, 0.01, 0.0)  # the last counts as 0.001
+    tensors = [torch.full((2, 3), size, requires_grad=True) for size in sizes]
+    optimizer = optimizers.relative(tensors, lr=0.1, weight_decay=0.0)
+    for _ in range(2):
+        before = [value.detach().clone() for value in tensors]
+        for value in tensors:
+            value.grad = torch.ones_like(value)
+        optimizer.step()
+        for value, old in zip(tensors, before, strict=True):
+            size = float(old.square().mean().sqrt().clamp(min=1e-3))
+            assert torch.allclose(value, old - 0.1 * size, rtol=1e-4, atol=1e-8)
+
+
+def test_a_tied_t5_has_the_embeddings_of_t5_and_scales_its_outputs(tmp_path):
+    """Raffel et al. 2020: a deviation of 1, with logits scaled by the root of the width."""
+    recipe = {
+        **T5,
+        "optimizer": "relative",
+        "lr": 1e-2,
+        "shape": {**T5["shape"], "tie_word_embeddings": True},
+    }
+    tokenizer = write_packed(recipe, tmp_path / "packed")
+    task = tasks.build(recipe, tmp_path / "packed", pretrain.read_tokenizer(tokenizer), CPU)
+    table = task.model.shared.weight.detach()
+    assert task.model.lm_head.weight is task.model.shared.weight and table.std() == pytest.approx(1, abs=0.05)
+    before = pretrain.held_out(task.model, task=task, precision="float32")["held_out_loss"]
+    assert before < 8  # were they not scaled, it would be far above the logarithm of 300 words, 5.7
+    pretrain.pretrain("t5", recipe, tmp_path / "packed", tokenizer, None, tmp_path / "t5", CPU)
+    curve = pd.read_csv(tmp_path / "t5/curve.csv")
+    assert curve["held_out_loss"].iloc[-1] < before
+    assert T5ForConditionalGeneration.from_pretrained(tmp_path / "t5").config.scale_decoder_outputs
 
 
 def test_training_lowers_the_held_out_loss(tmp_path):
@@ -315,7 +350,9 @@ def test_what_ships_is_at_most_32_megabytes():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
-@pytest.mark.parametrize("recipe", [BERT, T5, VIT], ids=["bert", "t5", "vit"])
+@pytest.mark.parametrize(
+    "recipe", [BERT, T5, VIT, {**T5, "optimizer": "relative"}], ids=["bert", "t5", "vit", "relative"]
+)
 def test_captured_pre_training_equals_launched_pre_training(tmp_path, monkeypatch, recipe):
     kept, folder = {}, tmp_path / "packed"
     words = pretrain.read_tokenizer(write_packed(recipe, folder))

@@ -21,7 +21,6 @@ import torch
 from jaxtyping import Float
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.optim import AdamW, Optimizer
 
 from tailprompt.errors import BadInput, stage
 from tailprompt.files import check_room, json_option, read_json, sha256, whole, write_json
@@ -32,6 +31,7 @@ from tailprompt.model.tensors import write_tensors
 from tailprompt.plan import digests
 from tailprompt.pretraining.folders import TOKENIZER, packed_in, tokenizer_in
 from tailprompt.pretraining.objectives import Batch, Task, build
+from tailprompt.pretraining.optimizers import OPTIMIZERS
 from tailprompt.seals import check_sealed
 from tailprompt.training.finite import not_finite
 from tailprompt.training.loop import Batches, Loss, Part, Schedule, fit
@@ -124,7 +124,7 @@ def train(task: Task, recipe: dict, state: Path, key: str, label: str) -> Progre
 def schedule_of(recipe: dict) -> Schedule:
     """The schedule of a recipe: all of its steps, and the last weights."""
     return Schedule(
-        optimizer=partial(adamw, weight_decay=recipe["weight_decay"]),
+        optimizer=partial(OPTIMIZERS[recipe.get("optimizer", "adamw")], weight_decay=recipe["weight_decay"]),
         rate=partial(linear, warmup=recipe["warmup"]),
         lr=recipe["lr"],
         epochs=recipe["steps"],  # an epoch is one step
@@ -133,16 +133,6 @@ def schedule_of(recipe: dict) -> Schedule:
         evaluate_every=recipe["evaluate_every"],
         select="last",
     )
-
-
-def adamw(learned: Iterable[Tensor], *, lr: float | Tensor, weight_decay: float) -> Optimizer:
-    """AdamW with weight decay for matrices only, not for vectors (biases and the gains of norms)."""
-    tensors = list(learned)
-    groups = [
-        {"params": [value for value in tensors if value.ndim > 1], "weight_decay": weight_decay},
-        {"params": [value for value in tensors if value.ndim < 2], "weight_decay": 0.0},
-    ]
-    return AdamW(groups, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True, capturable=isinstance(lr, Tensor))
 
 
 def drawn_by_step(task: Task, batch: int) -> Batches:

@@ -152,8 +152,9 @@ def text_to_text(recipe: dict, packed: Path, words, device: torch.device, rows_t
         **recipe["shape"],
     )
     model = T5ForConditionalGeneration(config).to(device)
-    for table in (model.shared, model.lm_head):  # T5's deviation of 1 suits Adafactor's relative steps
-        nn.init.normal_(table.weight, std=0.05)
+    if not config.scale_decoder_outputs:  # T5's deviation of 1 is for outputs that are scaled
+        for table in (model.shared, model.lm_head):
+            nn.init.normal_(table.weight, std=0.05)
     ids, held = training_stream(packed, recipe, device), stream(packed / "held_out.bin", device)
 
     def train(step: int) -> Batch:
