@@ -24,8 +24,9 @@ from tailprompt import pack, prepare, pretrain, vocabulary
 from tailprompt.errors import BadInput
 from tailprompt.files import read_json, sha256, write_json
 from tailprompt.model.folder import check_complete
-from tailprompt.plan import agreement, digests, standing
+from tailprompt.plan import agreement, digests, standing, unmade
 from tailprompt.plan.held import finished, keep
+from tailprompt.plan.made_of import OF, digest_of
 from tailprompt.plan.points import Point
 from tailprompt.plan.status import why_stale
 from tailprompt.predict import check_place, predict_file
@@ -381,6 +382,17 @@ def test_what_is_shown_does_not_stand_once_it_is_damaged(tmp_path, harm, name):
     assert standing.same([file], {}, tmp_path / "note.json") and as_written(file)
     harm(file)
     assert not standing.same([file], {}, tmp_path / "note.json")
+
+
+def test_a_table_of_which_its_seal_lost_the_line_is_made_again(tmp_path):
+    table, wanted = tmp_path / "table2.md", unmade.asked({}, {"runs": [], "data": [], "files": []})
+    table.write_text("| 0.123 |")
+    seal(table, also={OF: digest_of(wanted, tmp_path)})
+    stands = partial(unmade.stands, [table], wanted, tmp_path, folder_of=Path)
+    assert stands()
+    seal_of(table).write_text("".join(seal_of(table).read_text().splitlines(keepends=True)[1:]))
+    table.write_text("| 0.999 |")
+    assert not stands()
 
 
 @pytest.mark.parametrize("notices", [shown, begins_from, predicts, reads_weights, trains])

@@ -40,7 +40,8 @@ def test_a_file_of_a_bundle_that_is_asked_for_is_refused_with_what_to_ask_for(mo
 def test_a_run_that_does_not_stand_as_its_record_is_damaged_is_no_run_to_train(tmp_path, harm):
     point = Point.at(RUN.removesuffix("/run.json"))
     folder = tmp_path / "from_bundles/runs" / point.path
-    write_json(folder / "run.json", {"settings": {"lr": 1}})
+    for name in agreement.CARRIED:
+        write_json(folder / name, {"settings": {"lr": 1}})
     brings = dict.fromkeys(agreement.CARRIED, "") | {"run.json": sha256(folder / "run.json")}
     write_json(folder / agreement.DIGESTS, brings)
     brought.check_runs(tmp_path, [point, Point.at("glee/bert-mini/cmid/not-here/1")])
@@ -49,4 +50,18 @@ def test_a_run_that_does_not_stand_as_its_record_is_damaged_is_no_run_to_train(t
         brought.check_runs(tmp_path, [point])
     (folder / agreement.DIGESTS).unlink()
     with pytest.raises(BadInput, match=rf"sha256.json is gone or damaged, .* delete {folder}, and"):
+        brought.check_runs(tmp_path, [point])
+
+
+@pytest.mark.parametrize("name", [*agreement.CARRIED, "separability.json"])
+def test_a_run_of_a_bundle_that_lost_a_file_is_no_run_to_train_either(tmp_path, name):
+    point = Point.at(RUN.removesuffix("/run.json"))
+    folder = tmp_path / "from_bundles/runs" / point.path
+    names = [*agreement.CARRIED, "separability.json"]
+    for each in names:
+        write_json(folder / each, {})
+    write_json(folder / agreement.DIGESTS, {each: sha256(folder / each) for each in names})
+    brought.check_runs(tmp_path, [point])
+    (folder / name).unlink()
+    with pytest.raises(BadInput, match=rf"{name} is not what its bundle brought .* delete {folder}, and"):
         brought.check_runs(tmp_path, [point])

@@ -495,6 +495,16 @@ def test_a_file_in_the_way_of_the_results_is_one_sentence(root, tmp_path, place)
         check_files(loaded, tmp_path)
 
 
+@pytest.mark.parametrize("place", ["results", "results/{}", "results/{}/runs"])
+def test_a_link_to_a_disk_that_is_gone_in_the_way_of_the_results_is_one_sentence(root, tmp_path, place):
+    loaded = config.load(root=root)
+    link = tmp_path / place.format(loaded["scale"])
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "gone")
+    with pytest.raises(BadInput, match=rf"^{link} is a link to .*gone, which leads nowhere; bring back"):
+        check_files(loaded, tmp_path)
+
+
 def of_images(**changes):
     """Changes of the rows of vit-mini."""
     return {"backbones": {name: changes for name in ("vit-mini", "vit-mini-16")}}

@@ -111,7 +111,8 @@ def test_runs_of_a_bundle_are_done(tmp_path):
     record = next(results.glob("from_bundles/**/run.json"))
     brings = dict.fromkeys(agreement.CARRIED, "") | {"run.json": sha256(record)}
     write_json(record.with_name(agreement.DIGESTS), brings)
-    assert "0 of them done" in forecast(demo, tmp_path)
+    with pytest.raises(BadInput, match="weights.json is not what its bundle brought"):
+        forecast(demo, tmp_path)
     weights = next(results.glob("from_bundles/**/weights.safetensors"))
     weights.rename(weights.with_name("weights.json"))
     assert "1 of them done" in forecast(demo, tmp_path)

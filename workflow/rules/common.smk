@@ -1,6 +1,7 @@
 """The configuration, and how rules ask plan/ about it. There are no rules here."""
 
 import json
+import os
 import shlex
 from functools import cache, partial
 from pathlib import Path
@@ -62,7 +63,7 @@ with refused_as(SystemExit):
         config.update(load(workflow.overwrite_configfiles, typed(dict(workflow.config_settings.config))))
     else:
         config.update(load([("the module's config", dict(config))]))
-    results = Path("results").resolve()
+    results = Path(os.path.realpath("results"))
     own = [file for file in workflow.overwrite_configfiles if results in Path(file).resolve().parents]
     GIVEN = {str(file): read_given(file) for file in own}  # what searches chose
     WHOLE = blocks.shown(config)

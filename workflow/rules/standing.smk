@@ -105,6 +105,8 @@ def ask(name, wanted, made, *, settled):
     """The file that says what is asked of a job. The main process alone writes it."""
     if not workflow.is_main_process:
         return f"{RESULTS}/asked/{name}.json"
+    if not settled:
+        refused_as(SystemExit)(writable.check_links)(made)
     apart = not starts_jobs() or f"{RESULTS}/asked/{name}.json" in in_use()
     file = str(standing.ask(RESULTS, name, wanted, made, settled=settled, apart=apart))
     # Snakemake lists a folder once, for one job, and would miss what is written there for the next

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tailprompt.errors import BadInput, refused_as
 from tailprompt.files import as_read
-from tailprompt.plan.agreement import brought_digests, damaged, tolerant
+from tailprompt.plan.agreement import DIGESTS, brought_digests, damaged, tolerant
 from tailprompt.plan.places import BUNDLED, in_bundle, in_bundles, report_file
 from tailprompt.plan.points import Point
 from tailprompt.seals import as_written
@@ -28,15 +28,18 @@ def check(results: Path, datasets: Iterable[str]) -> None:
 
 
 def check_runs(results: Path, points: Iterable[Point]) -> None:
-    """Raise BadInput, with what to do, if the run.json of one of these runs is not what its bundle brought.
+    """Raise BadInput, with what to do, if a run of these lost a file, or its run.json is not the bundle's.
 
     points: runs that do not stand, which would be trained, or left out, by what their damaged records say.
     """
     for point in points:
         folder = in_bundles(results / "runs" / point.path)
         record = folder / "run.json"
-        if record.is_file() and as_read(record) != brought_digests(folder)[record.name]:
-            raise BadInput(damaged(record, folder))
+        if record.is_file() or (folder / DIGESTS).is_file():
+            digests = brought_digests(folder)
+            gone = [file for name in digests if not (file := folder / name).is_file()]
+            if gone or as_read(record) != digests[record.name]:
+                raise BadInput(damaged((gone or [record])[0], folder))
 
 
 def refuse_targets(dag: type, results: Path) -> None:

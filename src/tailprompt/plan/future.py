@@ -16,6 +16,7 @@ MINUTE = 60  # seconds, by which the clocks of two file systems may differ
 def check_times(files: Iterable[Path], results: Path) -> None:
     """Raise BadInput if a file is of the future: Snakemake deletes what a job makes of it, as it is older."""
     clock = results / LOCK
+    results.mkdir(parents=True, exist_ok=True)
     clock.touch()  # asks the file system for the time, which may be that of a server
     now = clock.stat().st_mtime
     if future := [file for file in files if file.exists() and file.stat().st_mtime > now + MINUTE]:

@@ -32,6 +32,7 @@ from tailprompt.plan.schemas import SCHEMAS, sentence, validator
 from tailprompt.plan.settings import Resolved, check_name, resolved
 from tailprompt.plan.starts import keeping, start_of, starts_of
 from tailprompt.plan.suits import check_dev, check_suits, check_warmup
+from tailprompt.plan.writable import check_links
 
 WIDTHS = ("hidden_size", "d_model", "embed_dim")  # keys of the width in a configuration
 MASKED = ("bert", "roberta", "deberta", "deberta-v2")  # families that may have a limited number of positions
@@ -48,6 +49,7 @@ def check_files(config: dict, root: str | Path = ".") -> None:
     for folder in ("results", "results/raw", scale, *(f"{scale}/{name}" for name in FOLDERS)):
         if Path(root, folder).is_file():
             raise BadInput(f"{folder} is a file, where a folder of results is wanted; move it away")
+        check_links([Path(root, folder)])
     data_dir = config.get("data_dir")
     if data_dir and not Path(root, data_dir).is_dir():
         raise BadInput(f"data_dir {data_dir} is no folder; correct it, or set data_dir: null to download")

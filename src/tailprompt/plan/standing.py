@@ -236,7 +236,7 @@ def note(config: dict, kind: str, name: str) -> str:
 
 def of_run(folder: Path) -> list[Path]:
     """The files of the run in a folder; none without the folder, which is sooner seen."""
-    return [folder / name for name in OUTPUTS] if folder.is_dir() else []
+    return [folder / name for name in OUTPUTS] if folder.is_dir() or folder.is_symlink() else []
 
 
 def ask(results: Path, name: str, wanted: dict, made: Iterable[Path], *, settled: bool, apart: bool) -> Path:
@@ -261,7 +261,7 @@ def write(file: Path, wanted: dict, made: Iterable[Path], *, settled: bool) -> N
     content differ from that of any earlier job, also where older outputs were put back. Otherwise Snakemake,
     which keeps a checksum of it, would conclude that nothing has changed.
     """
-    there = [] if settled else [output for output in made if output.is_file()]
+    there = [] if settled else [output for output in made if output.exists()]
     times = [output.stat().st_mtime_ns for output in there]
     content = {**wanted, "replaces": max(times), "planned": PLANNED} if times else wanted
     present = tolerant(file)

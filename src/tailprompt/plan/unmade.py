@@ -20,6 +20,7 @@ from tailprompt.plan.made_of import is_made_of
 from tailprompt.plan.places import in_bundle, report_file
 from tailprompt.plan.points import Point
 from tailprompt.plan.rows import dataset_row, parts_of, tested_by
+from tailprompt.seals import sealed
 
 Of = dict[str, list[str]]  # as `plan.made_of` has it
 
@@ -145,7 +146,7 @@ def stands(
 
     folder_of: that of a run that is what is asked.
     """
-    whole = all(file.is_file() and standing.intact(file, root) for file in files)
+    whole = all(file.name in sealed(file) and standing.intact(file, root) for file in files)
     if not (whole and is_made_of(files[0], asked, results, folder_of, root)):
         return False
     oldest = min(file.stat().st_mtime for file in files)
