@@ -174,6 +174,19 @@ def test_chosen_group_prompts_travel(tmp_path):
     pd.testing.assert_frame_equal(here, records.prompts(there))
 
 
+def test_predictions_that_are_nearly_alike_are_compressed_to_what_differs():
+    """Packed to bits, which begin anywhere, they would not be."""
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 100, 5000)
+    packed = b"".join(
+        carried.as_parquet(
+            pd.DataFrame({"prediction": np.where(draw.random(5000) < 0.01, seed, np.roll(labels, seed))})
+        )
+        for seed in range(8)
+    )
+    assert len(lzma.compress(packed)) < 4 * 5000  # 7 bits each are 35,000 bytes
+
+
 def test_what_has_travelled_travels_again_unchanged(whole, tmp_path):
     _, file = whole
     unbundle(file, tmp_path / "tiny")
