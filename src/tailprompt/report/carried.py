@@ -138,7 +138,7 @@ def as_json(value: Mapping) -> bytes:
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:
-    """A table as Parquet, neither compressed nor packed to bits, so that what is alike in several is found."""
+    """A table as Parquet, neither compressed nor packed to bits, so that what is alike is found."""
     content = io.BytesIO()
     table.to_parquet(content, index=False, compression=None, use_dictionary=["split", "label"])
     return content.getvalue()
