@@ -16,6 +16,7 @@ from tailprompt.data.units import sentences
 from tailprompt.errors import BadInput
 from tailprompt.files import sha256
 from tailprompt.inputs.templates import pieces
+from tailprompt.plan import dependencies
 from tailprompt.plan.rows import dataset_row
 from tailprompt.plan.schemas import read
 from tailprompt.prepare import main
@@ -78,6 +79,19 @@ def mine(tmp_path):
     rows = [f"the text {i} of {i % 3},{'abc'[i % 3]}" for i in range(60)]
     (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     return {"name": "mine", "title": "Mine", "language": "en", "path": str(tmp_path / "a.csv")}
+
+
+def test_data_are_not_prepared_by_other_code_than_was_planned(tmp_path):
+    """As where another commit was checked out while the job waited: once it is back nothing would tell."""
+    row, file = mine(tmp_path), tmp_path / "asked.json"
+    asked = {"row": row, "files": [sha256(row["path"])], "words": None}
+    asked["code"] = dependencies.digest("tailprompt.prepare")
+    file.write_text(json.dumps(asked))
+    assert prepare(row, tmp_path, "mine", "--asked", str(file)).is_file()
+    file.write_text(json.dumps(asked | {"code": "another"}))
+    with pytest.raises(BadInput, match="^the code that prepares data has changed .* run snakemake again"):
+        prepare(row, tmp_path, "other", "--asked", str(file))
+    assert not (tmp_path / "data/other.parquet").exists()
 
 
 def test_a_users_file_becomes_a_parquet_and_a_report(tmp_path):

@@ -473,6 +473,15 @@ def test_a_checkpoint_is_made_again_where_a_file_of_it_is_damaged_and_read(proje
             assert planned(project) == {"pretrain grown", "backbone grown"} | trained(["other"], METHODS[2:])
 
 
+@pytest.mark.parametrize("lost", ["prompt", "prompt/775/run.json"])
+def test_a_run_whose_start_is_lost_may_stand_once_that_is_trained_again(project, lost):
+    """The job puts it back if the start has the same weights again; of a run to be replaced it would not."""
+    with gone(RUNS / "tiny/toy" / lost)(project):
+        assert planned(project) == trained(["toy"], METHODS[1:])
+        told = json.loads((project / "results/tiny/planned/glee/tiny/toy/prompt-focal/775.json").read_text())
+    assert told["start"] and "replaces" not in told
+
+
 def test_a_damaged_note_does_not_hide_an_edit(project):
     change, jobs = EDITS["split"]
     with change(project), longer("results/tiny/made/data/other.json", "}")(project):

@@ -18,6 +18,7 @@ from tailprompt.data import table as data
 from tailprompt.data.contents import NOTES
 from tailprompt.data.prepared import check_rows
 from tailprompt.errors import BadInput, known, stage
+from tailprompt.plan import dependencies
 from tailprompt.plan.agreement import read_words
 from tailprompt.plan.digests import check_files, refuse
 from tailprompt.tasks.registry import told
@@ -51,6 +52,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Find or download the source files, make the table, and write it with its report."""
     options = arguments()
+    check_code(options.asked)
     row = files.json_option(options.dataset, "--dataset", "name", "language")
     if options.listing:
         seals.check_sealed(options.listing)
@@ -81,6 +83,16 @@ def main() -> None:
         files.write_json(temporary, about)
     seals.seal(options.out.with_name(f"{name}.json"))
     print(report.sentence_of(about))
+
+
+def check_code(asked: Path | None) -> None:
+    """Raise BadInput if the code of this stage is not that of the plan, of which the note will tell."""
+    planned = files.read_json(asked).get("code") if asked else None
+    if planned and planned != dependencies.digest("tailprompt.prepare"):
+        raise BadInput(
+            "the code that prepares data has changed after this job was planned; run snakemake again, which "
+            "plans with what is there now"
+        )
 
 
 def check_read(options: argparse.Namespace, row: dict, paths: dict[str, Path]) -> None:

@@ -76,7 +76,9 @@ def run_asked(point):
     if starts_jobs():
         untrained.clear(here)  # of a Snakemake that was killed
     # of what may stand nothing is to be replaced: the job puts it back if its data and its start turn out the same
-    replaced = [] if folder is None and held.may_stand(here, wanted) else standing.of_run(here)
+    first = start_of(config, point)
+    began = not first or stands(first)
+    replaced = [] if folder is None and held.may_stand(here, wanted, began=began) else standing.of_run(here)
     return ask(point.path, wanted, replaced, settled=folder == here), folder
 
 

@@ -45,14 +45,14 @@ def stands(wanted: dict, point: Point, results: Path, rows: dict[str, str] | Non
     return any(stands_in(folder, wanted, rows) for folder in folders_of(results, point))
 
 
-def stands_in(folder: Path, wanted: dict, rows: dict[str, str] | None = None) -> bool:
-    """The same of the run in `folder`, which is made here or brought by a bundle."""
+def stands_in(folder: Path, wanted: dict, rows: dict[str, str] | None = None, began: bool = True) -> bool:
+    """The same of the run in `folder`, made here or brought by a bundle. began: whether its start counts."""
     record = tolerant(folder / "run.json")
     if record is None or not complete(folder) or not is_of(folder, record) or differing(record, wanted):
         return False
     report = data_of(folder).with_suffix(".json")
     rows = rows or reported(report) or reported(copy_of_report(report))  # of a data set that is gone
-    return trained_on(record, rows) and same_start(record, folder, wanted)
+    return trained_on(record, rows) and (not began or same_start(record, folder, wanted))
 
 
 def complete(folder: Path) -> bool:

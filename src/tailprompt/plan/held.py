@@ -164,10 +164,13 @@ def finished(folder: Path, wanted: dict, *, start: str | None, replaced: int) ->
     return True
 
 
-def may_stand(folder: Path, wanted: dict) -> bool:
-    """Whether a run is what is asked, and stands if its data keep their rows and its start its weights."""
+def may_stand(folder: Path, wanted: dict, *, began: bool = True) -> bool:
+    """Whether a run is what is asked, and stands if its data keep their rows and its start its weights.
+
+    began: False if its start is to be trained first, whose weights may be the same again.
+    """
     record = tolerant(folder / "run.json") or {}
-    return bool(digests_of(record.get("data"))) and stands_in(folder, wanted)
+    return bool(digests_of(record.get("data"))) and stands_in(folder, wanted, began=began)
 
 
 def intact(kept: dict[str, Path], digests: dict) -> bool:
